@@ -15,6 +15,7 @@ from . import _native, _plan
 from ._task import Advise as _Advise
 from ._task import Manage as _Manage
 from ._task import RateLimit
+from ._task import Read as _Read
 from ._task import Transfer as _Transfer
 from ._task import check as _check
 from ._task import encoded as _encoded
@@ -27,7 +28,7 @@ if _typing.TYPE_CHECKING:
 
     from ._keywords import AdviceOptions, Options
 
-__all__ = ["send", "recv", "ls", "du", "mkdir", "rm", "mv", "advise", "plan", "fingerprint", "version",
+__all__ = ["send", "recv", "ls", "du", "mkdir", "rm", "mv", "read_ranges", "advise", "plan", "fingerprint", "version",
            "Error", "UsageError", "ConnectError", "RefusedError", "VerifyError", "PartialError",
            "InfeasibleError", "CanceledError", "VanishedError", "Advice", "Choice", "Entry", "FailedFile", "RateLimit", "Plan",
            "Probe", "Progress", "Step", "TransferResult"]
@@ -79,6 +80,13 @@ def rm(urls, *, recursive=False, trust=None, **options: Unpack[Options]) -> None
 def mv(url, to, *, replace=False, trust=None, **options: Unpack[Options]) -> None:
     """Renames within one host, into `to` if that is a directory; with `replace` over an existing file."""
     _Manage("rename", [url, to], {"replace": replace}, options, trust=trust).run()
+
+
+def read_ranges(url, ranges, *, on_file=None, trust=None, **options: Unpack[Options]) -> list[bytes]:
+    """The slices [start:end] of a file, for each pair of `ranges`, of which either may be negative or None: one request,
+    which moves these bytes only. They belong to one version of the file; on_file(Entry) describes it first."""
+    ranges = list(ranges)
+    return _Read(url, ranges, on_file, options, trust=trust).run() if ranges else []
 
 
 def advise(target, *, impact_percent=10.0, min_gain_percent=1.0, max_streams=32, model="auto", levels=None,

@@ -73,6 +73,22 @@ class ManageOpts(c.Structure):
                 ("parents", c.c_bool), ("replace", c.c_bool), ("entry", EntryFn), ("arg", c.c_void_p)]
 
 
+class Range(c.Structure):
+    _fields_ = [("start", c.c_int64), ("end", c.c_int64)]
+
+
+class Piece(c.Structure):
+    _fields_ = [("range", c.c_size_t), ("offset", u64), ("data", c.c_void_p), ("bytes", c.c_size_t)]
+
+
+PieceFn = c.CFUNCTYPE(None, c.c_void_p, c.POINTER(Piece))
+
+
+class ReadOpts(c.Structure):
+    _fields_ = [("size", c.c_size_t), ("ranges", c.POINTER(Range)), ("n_ranges", c.c_size_t), ("opened", EntryFn),
+                ("piece", PieceFn), ("arg", c.c_void_p)]
+
+
 class Probe(c.Structure):
     _fields_ = [("streams", c.c_uint), ("throughput_bps", f64), ("error_bps", f64)]
 
@@ -145,6 +161,8 @@ _PTCP = {
     "ptcp_manage_opts_init": (None, [_P]),
     "ptcp_manage_new": (c.c_int, [c.POINTER(_P), _P, c.c_int, _STRINGS, c.c_size_t,
                                   c.POINTER(ManageOpts), _ERR]),
+    "ptcp_read_opts_init": (None, [_P]),
+    "ptcp_read_new": (c.c_int, [c.POINTER(_P), _P, text, c.POINTER(ReadOpts), _ERR]),
     "ptcp_task_start": (c.c_int, [_P, _ERR]),
     "ptcp_task_fd": (c.c_int, [_P]),
     "ptcp_task_timeout_ms": (c.c_int, [_P]),

@@ -6,6 +6,7 @@ import ctypes as c
 import functools
 import itertools
 import math
+import operator
 import os
 import select
 import threading
@@ -240,6 +241,11 @@ class Advise(Task):
             from_history=a.from_history, age_s=a.age_s, check_bps=a.check_bps)
 
 
+def _entry_of(e):
+    return Entry(e.path, _ENTRY_TYPES[e.type], e.mode, e.bytes, e.disk_bytes, e.mtime_s * 10**9 + e.mtime_ns, e.target,
+                 e.entries)
+
+
 class Manage(Task):
     """Listing, counting, making, removing or renaming on one host; the result is a list of Entry."""
 
@@ -263,10 +269,49 @@ class Manage(Task):
                 code = self.lib.ptcp_err_name(e.code).decode()
                 self.failed_files.append(FailedFile(e.path, code, os.fsdecode(e.why or b"")))
             else:
-                self.entries.append(Entry(e.path, _ENTRY_TYPES[e.type], e.mode, e.bytes, e.disk_bytes,
-                                          e.mtime_s * 10**9 + e.mtime_ns, e.target, e.entries))
+                self.entries.append(_entry_of(e))
         except BaseException as e:
             self._stop_with(e)
 
     def result(self):
         return self.entries
+
+
+_REST = 2**63 - 1
+
+
+def _bound(value, default):
+    """An end of a slice as the library has it: all that lies beyond any file is one number."""
+    return default if value is None else max(min(operator.index(value), _REST), -_REST - 1)
+
+
+class Read(Task):
+    """Slices of a file; the result is a list of bytes."""
+
+    def __init__(self, url, ranges, on_file, options, **callbacks):
+        super().__init__(options, **callbacks)
+        self.on_file = on_file
+        ends = [n.Range(_bound(start, 0), _bound(end, _REST)) for start, end in ranges]
+        self.slices = [bytearray() for _ in ends]
+        self.how = n.initialized(self.lib, n.ReadOpts, "ptcp_read_opts_init")
+        self.how.ranges, self.how.n_ranges = (n.Range * len(ends))(*ends), len(ends)
+        self.how.opened, self.how.piece = n.EntryFn(self._opened), n.PieceFn(self._piece)
+        check(self.lib, self.lib.ptcp_read_new(c.byref(self.handle), self.opts.pointer, encoded(url), c.byref(self.how),
+                                               c.byref(self.err)), self.err)
+
+    def _opened(self, _, entry):
+        try:
+            if self.on_file is not None:
+                self.on_file(_entry_of(entry.contents))
+        except BaseException as e:
+            self._stop_with(e)
+
+    def _piece(self, _, piece):
+        try:
+            p = piece.contents
+            self.slices[p.range] += c.string_at(p.data, p.bytes)
+        except BaseException as e:
+            self._stop_with(e)
+
+    def result(self):
+        return [bytes(s) for s in self.slices]

@@ -8,7 +8,7 @@ import functools
 import typing
 
 from . import _plan
-from ._task import Advise, Manage, Transfer
+from ._task import Advise, Manage, Read, Transfer
 from .types import Advice, Entry, Plan, TransferResult
 
 if typing.TYPE_CHECKING:
@@ -83,6 +83,11 @@ async def rm(urls, *, recursive=False, trust=None, **options: Unpack[Options]) -
 
 async def mv(url, to, *, replace=False, trust=None, **options: Unpack[Options]) -> None:
     await _run(Manage("rename", [url, to], {"replace": replace}, options, trust=trust))
+
+
+async def read_ranges(url, ranges, *, on_file=None, trust=None, **options: Unpack[Options]) -> list[bytes]:
+    ranges = list(ranges)
+    return await _run(Read(url, ranges, on_file, options, trust=trust)) if ranges else []
 
 
 async def advise(target, *, impact_percent=10.0, min_gain_percent=1.0, max_streams=32, model="auto", levels=None,

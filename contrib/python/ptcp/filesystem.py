@@ -1,9 +1,9 @@
 """An fsspec filesystem of files on a ptcp server: fsspec.open("ptcp://server/run7/data.csv"), for pandas, dask, torch
 and other users of fsspec. Needs the package fsspec.
 
-The protocol transfers whole files. open() for reading, cat_file() and cat_ranges() receive the file into a temporary
-file first, each distinct file of cat_ranges() once. open() for writing sends the file when it is closed, and the file
-appears under its name when all data is verified. get() and put() of a directory are one transfer.
+open() for reading, cat_file() and cat_ranges() request the bytes that they need, and no others but a read-ahead that grows
+while a file is read from front to back. open() for writing sends the file when it is closed, and the file appears under
+its name when all data is verified. get() and put() of a directory are one transfer.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ import tempfile
 from contextlib import contextmanager
 from urllib.parse import quote
 
-from fsspec.asyn import AsyncFileSystem, sync_wrapper
+from fsspec.asyn import AsyncFileSystem, _run_coros_in_chunks, sync_wrapper
+from fsspec.caching import BaseCache, caches
 from fsspec.callbacks import NoOpCallback
 from fsspec.compression import compr
 from fsspec.core import get_compression
+from fsspec.spec import AbstractBufferedFile
 from fsspec.utils import stringify_path
 
 import ptcp
@@ -33,6 +35,7 @@ _PORT = 7811
 _RESERVED = ".ptcp-"  # names of unfinished files
 _TYPES = {"symlink": "link"}
 _LINKS_MAX = 16
+_AHEAD = 256 << 10  # bytes of the first read-ahead
 _ERRNOS = (errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENOTEMPTY, errno.EACCES, errno.EROFS,
            errno.ENOSPC)
 
@@ -46,8 +49,10 @@ def _number(e):
     text = " ".join([str(e), *(f": {f.reason}" for f in _failed(e)[:1])]).lower()
     if isinstance(e, ptcp.RefusedError) and e.code != "PTCP_EBUSY":
         return errno.EACCES
-    if "no name matches the pattern" in text:
+    if "no name matches the pattern" in text or "symbolic link that leads nowhere" in text:
         return errno.ENOENT
+    if "symbolic link that cannot be followed" in text:
+        return errno.ELOOP
     return next((number for number in _ERRNOS if f": {os.strerror(number).lower()}" in text), None)
 
 
@@ -233,35 +238,52 @@ class PtcpFileSystem(AsyncFileSystem):
                 return file
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
 
+    async def _read(self, path, ranges):
+        path = self._strip_protocol(path)
+        with _os_errors(path):
+            try:
+                return await aio.read_ranges(self._url(path), ranges, **self.options)
+            except ptcp.RefusedError:
+                target = await self._end_of_links(path)
+                if target == path:
+                    raise
+                return await aio.read_ranges(self._url(target), ranges, **self.options)
+
+    async def _end_of_links(self, path):
+        """The server follows no absolute links, whose targets are beneath the root of the client."""
+        info = await self._info(path)
+        for _ in range(_LINKS_MAX):
+            if not info["islink"]:
+                return path
+            path = self._target(path, info["destination"])
+            info = await self._info(path)
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+
     async def _cat_file(self, path, start=None, end=None, **kwargs):
-        return (await self._cat_ranges([path], [start], [end], on_error="raise"))[0]
+        return (await self._read(path, [(start, end)]))[0]
 
     async def _cat_ranges(self, paths, starts, ends, max_gap=None, batch_size=None, on_error="return", **kwargs):
+        """One request for each distinct path, some at a time; several ranges cost no more than one, so no gap is read."""
         starts = starts if isinstance(starts, (list, tuple)) else [starts] * len(paths)
         ends = ends if isinstance(ends, (list, tuple)) else [ends] * len(paths)
         if not len(paths) == len(starts) == len(ends):
             raise ValueError("paths, starts and ends must have one length")
-        out = [None] * len(paths)
-        for path in dict.fromkeys(paths):
-            mine = [i for i, p in enumerate(paths) if p == path]
-            with self._temporary() as folder:
-                try:
-                    with open(await self._fetch(path, folder), "rb") as f:
-                        for i in mine:
-                            out[i] = self._slice(f, starts[i], ends[i])
-                except Exception as e:
-                    if on_error != "return":
-                        raise
-                    for i in mine:
-                        out[i] = e
-        return out
+        out, mine = [None] * len(paths), {}
+        for i, path in enumerate(paths):
+            mine.setdefault(path, []).append(i)
 
-    @staticmethod
-    def _slice(f, start, end):
-        size = os.fstat(f.fileno()).st_size
-        start, end, _ = slice(start, end).indices(size)
-        f.seek(start)
-        return f.read(max(end - start, 0))
+        async def read(path):
+            try:
+                got = await self._read(path, [(starts[i], ends[i]) for i in mine[path]])
+            except Exception as e:
+                if on_error != "return":
+                    raise
+                got = [e] * len(mine[path])
+            for i, data in zip(mine[path], got):
+                out[i] = data
+
+        await _run_coros_in_chunks([read(path) for path in mine], batch_size=batch_size or self.batch_size)
+        return out
 
     async def _get_file(self, rpath, lpath, callback=None, **kwargs):
         callback = callback or NoOpCallback()
@@ -413,6 +435,8 @@ class PtcpFileSystem(AsyncFileSystem):
 
     # ---- Files ----
 
+    _end_of_links_now = sync_wrapper(_end_of_links)
+
     def _fetch_now(self, path, folder):
         """_fetch() in this thread, for open()."""
         file, options = self._received(folder)
@@ -429,8 +453,8 @@ class PtcpFileSystem(AsyncFileSystem):
 
     def _open(self, path, mode="rb", block_size=None, autocommit=True, cache_options=None, **kwargs):
         if mode == "rb":
-            with self._temporary() as folder:  # the open file outlives its name
-                return _Reader(self, path, open(self._fetch_now(path, folder), "rb", buffering=0))
+            kwargs.setdefault("cache_type", _Ahead.name)
+            return _Reader(self, path, mode, block_size or "default", cache_options=cache_options, **kwargs)
         if mode not in ("wb", "xb", "ab"):
             raise ValueError(f"mode {mode!r}: not one of r, w, x and a")
         return _Writer(self, path, mode, autocommit)
@@ -448,10 +472,66 @@ class PtcpFileSystem(AsyncFileSystem):
         return file if layer is None else _Text(file, **layer)
 
 
-class _Reader(io.BufferedReader):
-    def __init__(self, fs, path, raw):
-        super().__init__(raw)
-        self.fs, self.path, self.size = fs, path, os.fstat(raw.fileno()).st_size
+class _Ahead(BaseCache):
+    """The range read last, with the bytes that follow. Whoever reads a file from front to back gets twice as much ahead
+    each time, whoever jumps gets what was asked for."""
+
+    name = "ptcp-ahead"
+
+    def __init__(self, blocksize, fetcher, size, **kwargs):
+        super().__init__(blocksize, fetcher, size)
+        self.start, self.data, self.ahead = 0, b"", 0
+
+    def _fetch(self, start, end):
+        start, end = start or 0, min(self.size if end is None else end, self.size)
+        if start >= end:
+            return b""
+        last = self.start + len(self.data)
+        if self.start <= start and end <= last:
+            return self.data[start - self.start:end - self.start]
+        goes_on = bool(self.data) and self.start <= start <= last
+        known = self.data[start - self.start:] if goes_on else b""
+        self.ahead = min(max(2 * self.ahead, _AHEAD), self.blocksize) if goes_on else 0
+        at = start + len(known)
+        got = self.fetcher(at, min(end + self.ahead, self.size))
+        self.start, self.data = start, known + got if known else got
+        return self.data[:end - start]
+
+
+caches[_Ahead.name] = _Ahead
+
+
+class _Reader(AbstractBufferedFile):
+    """Reads ranges of one version of the file."""
+
+    DEFAULT_BLOCK_SIZE = 16 << 20  # maximum of the read-ahead
+
+    def __init__(self, fs, path, mode, block_size, **kwargs):
+        self._link = self._seen = None
+        super().__init__(fs, path, mode, block_size, **kwargs)
+        if self.details["type"] == "directory":
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        if self.details["type"] != "file":
+            raise OSError(errno.EINVAL, f"{self.details['type']}: not a regular file", path)
+
+    def _opened(self, e):
+        seen = e.bytes, e.mtime_ns / 1e9
+        known = self._seen or (self.details["size"], self.details["mtime"])
+        if seen[0] < known[0] or (seen[0] == known[0] and seen[1] != known[1]):
+            raise OSError(errno.ESTALE, "changed since it was opened (open it again)", self.path)
+        self._seen = seen
+
+    def _fetch_range(self, start, end):
+        url, options = self.fs._url, {**self.fs.options, "on_file": self._opened}
+        with _os_errors(self.path):
+            if self._link is None:
+                try:
+                    return ptcp.read_ranges(url(self.path), [(start, end)], **options)[0]
+                except ptcp.RefusedError:
+                    if not self.details["islink"]:
+                        raise
+                    self._link = self.fs._end_of_links_now(self.path)
+            return ptcp.read_ranges(url(self._link), [(start, end)], **options)[0]
 
 
 class _Sent:

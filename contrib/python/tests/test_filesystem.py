@@ -91,15 +91,73 @@ class Filesystem(Case):
         with self.assertRaises(IsADirectoryError):
             self.fs.open(self.at)
 
+    @contextlib.contextmanager
+    def moved(self):
+        """Ranges that are requested meanwhile, as (name, number of bytes)."""
+        functions, moved = (ptcp.read_ranges, aio.read_ranges), []
+
+        def count(url, got):
+            moved.append((url.rpartition("/")[2], sum(map(len, got))))
+            return got
+
+        def now(url, *args, **kwargs):
+            return count(url, functions[0](url, *args, **kwargs))
+
+        async def later(url, *args, **kwargs):
+            return count(url, await functions[1](url, *args, **kwargs))
+        ptcp.read_ranges, aio.read_ranges = now, later
+        try:
+            yield moved
+        finally:
+            ptcp.read_ranges, aio.read_ranges = functions
+
     def test_ranges(self):
         a, b = self.served("a"), self.served("b", b"xyz")
         none = f"{self.at}/none"
         self.assertEqual(self.fs.cat_file(a, -3, None), b"789")
-        self.received.clear()
-        got = self.fs.cat_ranges([a, a, b, a, none], [0, 8, 1, 5, 0], [2, 99, 2, 5, 1])
+        with self.moved() as moved:
+            got = self.fs.cat_ranges([a, a, b, a, none], [0, 8, 1, 5, 0], [2, 99, 2, 5, 1])
         self.assertEqual(got[:4], [b"01", b"89", b"y", b""])
         self.assertIsInstance(got[4], FileNotFoundError)
-        self.assertEqual([u.rpartition("/")[2] for u in self.received], ["a", "b", "none"])
+        self.assertEqual(sorted(moved), [("a", 4), ("b", 1)])
+        self.assertEqual(self.received, [])
+        with self.assertRaises(FileNotFoundError):
+            self.fs.cat_ranges([a, none], [0, 0], [1, 1], on_error="raise")
+
+    def test_read_ahead(self):
+        """Jumps move what they read, a sequence moves the file once."""
+        content = os.urandom(10_000_000)
+        path = self.served("big", content)
+        with self.fs.open(path) as f, self.moved() as moved:
+            f.seek(-8, 2)
+            self.assertEqual(f.read(), content[-8:])
+            f.seek(-65536, 2)
+            self.assertEqual(f.read(65536), content[-65536:])
+            f.seek(3_000_000)
+            self.assertEqual(f.read(1000), content[3_000_000:3_001_000])
+            f.seek(100)
+            self.assertEqual(f.read(1000), content[100:1100])
+            self.assertEqual(sum(n for _, n in moved), 8 + 65536 + 2000)
+        with self.fs.open(path) as f, self.moved() as moved:
+            self.assertEqual(b"".join(iter(lambda: f.read(50_000), b"")), content)
+            self.assertEqual(sum(n for _, n in moved), len(content))
+            self.assertLess(len(moved), 12)
+        with self.fs.open(path, cache_type="bytes", block_size=100_000) as f:
+            self.assertEqual(f.read(10), content[:10])
+            self.assertEqual(f.blocksize, 100_000)
+
+    def test_one_version(self):
+        path = self.served("file", b"old" * 1_000_000)
+        with self.fs.open(path) as f:
+            self.assertEqual(f.read(3), b"old")
+            self.served("file", b"new" * 1_000_000)
+            f.seek(2_000_000)
+            with self.assertRaisesRegex(OSError, "changed since it was opened"):
+                f.read(3)
+        with self.fs.open(path) as f:
+            with open(os.path.join(self.root, "file"), "ab") as grows:
+                grows.write(b"more")
+            self.assertEqual(len(f.read()), 3_000_000)
 
     def test_write(self):
         path = f"{self.at}/deep/new"

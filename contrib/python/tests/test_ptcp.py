@@ -118,6 +118,28 @@ class Transfers(Case):
         ptcp.rm(at, recursive=True, **TRUST)
         self.assertFalse(os.path.exists(os.path.join(ROOT, "managed")))
 
+    def test_reads_ranges(self):
+        content, url = bytes(range(256)) * 1000, f"{URL}/ranges"
+        with open(os.path.join(ROOT, "ranges"), "wb") as f:
+            f.write(content)
+        ends = [None, 0, 1, 70_000, 255_999, 256_000, 2**70, -1, -256_000, -2**70]
+        ranges = [(start, end) for start in ends for end in ends]
+        seen = []
+        got = ptcp.read_ranges(url, ranges, on_file=seen.append, **TRUST)
+        for (start, end), data in zip(ranges, got):
+            self.assertEqual(data, content[start:end], f"[{start}:{end}]")
+        self.assertEqual([(e.path, e.bytes) for e in seen], [(b"/ranges", len(content))])
+        many = [(i % 256_000, i % 256_000 + 1) for i in range(0, 5_000_000, 997)]
+        self.assertEqual(b"".join(ptcp.read_ranges(url, many, **TRUST)), bytes(content[a] for a, _ in many))
+        self.assertEqual(ptcp.read_ranges(url, [], **TRUST), [])
+        with self.assertRaises(ptcp.Error):
+            ptcp.read_ranges(f"{URL}/none", [(0, 1)], **TRUST)
+        with self.assertRaises(ZeroDivisionError):
+            ptcp.read_ranges(url, [(0, 1)], on_file=lambda e: 1 / 0, **TRUST)
+        for bad in [(0,)], [("0", 1)], [(0.5, 1)], 7:
+            with self.assertRaises((TypeError, ValueError)):
+                ptcp.read_ranges(url, bad, **TRUST)
+
     def test_forks(self):
         ptcp.ls(f"{URL}/", **TRUST)
         child = os.fork()
@@ -394,7 +416,7 @@ class Declarations(Case):
     STRUCTS = {"err": "Err", "progress": "Progress", "path": "Path", "event": "Event", "rule": "Rule",
                "option": "Option", "result": "Result", "probe": "Probe", "advice_opts": "AdviceOpts",
                "advice_point": "AdvicePoint", "choice": "Choice", "advice": "Advice", "overlay_host": "OverlayHost",
-               "entry": "Entry", "manage_opts": "ManageOpts", "plan_opts": "PlanOpts", "plan_info": "PlanInfo", "plan_step": "PlanStep"}
+               "entry": "Entry", "manage_opts": "ManageOpts", "range": "Range", "piece": "Piece", "read_opts": "ReadOpts", "plan_opts": "PlanOpts", "plan_info": "PlanInfo", "plan_step": "PlanStep"}
 
     def test_structs(self):
         lines, mine = [], []
