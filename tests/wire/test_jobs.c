@@ -425,7 +425,8 @@ static void read_golden(void **state)
 	(void)state;
 	wire_range_encode(ranges, &r[0]);
 	wire_range_encode(ranges + WIRE_RANGE_BYTES, &r[1]);
-	assert_int_equal(WIRE_READ_MAX_BYTES - WIRE_HEADER_BYTES, 4 + WIRE_PATH_MAX + WIRE_RANGES_MAX * WIRE_RANGE_BYTES);
+	assert_int_equal(WIRE_READ_MAX_BYTES - WIRE_HEADER_BYTES,
+	    4 + WIRE_PATH_MAX + WIRE_RANGES_MAX * WIRE_RANGE_BYTES);
 	in = check_golden("read", f, wire_read_encode(f, &q));
 	assert_int_equal(wire_read_decode(&d, in, NULL), 0);
 	assert_int_equal(d.n_ranges, 2);
