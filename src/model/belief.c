@@ -327,10 +327,18 @@ static double of_unused(const struct belief_point *p, const struct evidence *e)
 	return -weight * over * over / (2 * BELIEF_UNUSED_SD * BELIEF_UNUSED_SD);
 }
 
-static double likelihood(const struct belief_point *p, const struct evidence *e)
+static double of_all_but_rates(const struct belief_point *p, const struct evidence *e)
 {
-	return of_rates(p, e) + of_burst(p, e) + of_queue(p, e) + of_losses(p, e) + of_missing_losses(p, e) +
-	    of_windows(p, e) + of_contenders(p, e) + of_unused(p, e);
+	return of_burst(p, e) + of_queue(p, e) + of_losses(p, e) + of_missing_losses(p, e) + of_windows(p, e) +
+	    of_contenders(p, e) + of_unused(p, e);
+}
+
+/* No hypothesis has more: a density is largest at its mode, and what is no density is at most 0. */
+static double most_of_all_but_rates(const struct evidence *e)
+{
+	return fmax(0, -log(BELIEF_BURST_LIMITED)) +
+	    fmax(0, -log((BELIEF_BURST_SD_BELOW + BELIEF_BURST_SD_ABOVE) / 2 * sqrt(2 * PI))) +
+	    (double)(e->n + 1) * fmax(0, BELIEF_EMPTINESS_MAX) + (double)e->n * fmax(0, -log(BELIEF_LOSS_SD));
 }
 
 /* ---- All hypotheses ---- */
@@ -340,15 +348,20 @@ struct weighing {
 	struct belief *b;
 	double most_bps, most_each_bps; /* largest rate seen, and per stream */
 	double best;                    /* largest logarithm of a weight so far */
+	double most_but_rates;          /* no hypothesis has more from all but its rates */
 };
 
-/* Adds the point unless its weight is negligible; drops the lighter half if there is no room. */
+/* Adds the point unless its weight is negligible, as that of most is by their rates alone; drops the lighter half if
+ * there is no room. */
 static void belief_add(struct weighing *w, struct belief_point *p, double share)
 {
 	struct belief *b = w->b;
 	size_t i, n;
 
-	p->weight = log(prior(p->kind) * share) + likelihood(p, w->e);
+	p->weight = log(prior(p->kind) * share) + of_rates(p, w->e);
+	if (p->weight + w->most_but_rates < w->best - NEGLIGIBLE)
+		return;
+	p->weight += of_all_but_rates(p, w->e);
 	w->best = fmax(w->best, p->weight);
 	if (p->weight < w->best - NEGLIGIBLE)
 		return;
@@ -371,18 +384,20 @@ static void weigh_kind(struct weighing *w, enum evidence_kind kind)
 	struct belief_point p = { .kind = kind };
 	double share = 1.0 / N_CAPACITIES / n_contenders / n_limits;
 
-	for (c = 0; c < N_CAPACITIES; c++)
-		for (h = 0; h < n_contenders; h++)
+	for (c = 0; c < N_CAPACITIES; c++) {
+		p.capacity_bps = w->most_bps * capacity_ratio(c);
+		for (h = 0; h < n_contenders; h++) {
+			p.contenders = kind == EVIDENCE_NOBODY_LIMITED || (kind == EVIDENCE_NOBODY && h == 0) ?
+			    0.01 : contenders(h, w->e);
 			for (l = 0; l < n_limits; l++) {
-				p.capacity_bps = w->most_bps * capacity_ratio(c);
-				p.contenders = kind == EVIDENCE_NOBODY_LIMITED ||
-				    (kind == EVIDENCE_NOBODY && h == 0) ? 0.01 : contenders(h, w->e);
 				p.limit_bps = limited ? w->most_each_bps * limit_ratio(l) : INFINITY;
 				/* Alone, half of the links are filled by any number of streams. */
 				belief_add(w, &p, kind != EVIDENCE_NOBODY ? share :
 				    h == 0 ? 0.5 * n_contenders * share :
 				    0.5 * n_contenders / (n_contenders - 1) * share);
 			}
+		}
+	}
 }
 
 static void normalize(struct weighing *w)
@@ -418,7 +433,7 @@ static void normalize(struct weighing *w)
 
 int belief_of(struct belief *out, const struct evidence *e)
 {
-	struct weighing w = { .e = e, .b = out, .best = -INFINITY };
+	struct weighing w = { .e = e, .b = out, .best = -INFINITY, .most_but_rates = most_of_all_but_rates(e) };
 	int kind;
 	size_t i;
 

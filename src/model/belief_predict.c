@@ -6,9 +6,13 @@
 
 /* ---- One hypothesis ---- */
 
+/* The smooth minimum of share and limit, (x^-6 + y^-6)^(-1/6). Roots cost a third of pow(), which was half of the time
+ * of a judgement. */
 static double smooth_min(double x, double y)
 {
-	return x * pow(1 + pow(x / y, PREDICT_SMOOTH), -1 / PREDICT_SMOOTH);
+	double ratio = x / y, square = ratio * ratio;
+
+	return x / cbrt(sqrt(1 + square * square * square));
 }
 
 double belief_point_bps(const struct belief_point *p, double streams)

@@ -73,21 +73,20 @@ double evidence_watch_cycle_s(const struct evidence_watch *w, const struct evide
 /* Duration of a level whose rate scatters as probe_error_ratio() says: the rate of a longer one scatters less. */
 #define SCATTER_S PROBE_MANY_S
 
-#define CUBIC_POWER 0.75
-
 static double cubic_factor(void)
 {
 	const double beta = EVIDENCE_CUBIC_BETA;
 
-	return pow(EVIDENCE_CUBIC_C * (3 + beta) / (4 * (1 - beta)), 0.25);
+	return sqrt(sqrt(EVIDENCE_CUBIC_C * (3 + beta) / (4 * (1 - beta))));
 }
 
-/* Mean window in segments: RFC 9438, section 5.1, and the Reno-friendly region as RFC 5348 has it. */
+/* Mean window in segments: RFC 9438, section 5.1, with the power 3/4, and the Reno-friendly region as RFC 5348
+ * has it. */
 static double response(double loss_ratio, double rtt_s, enum evidence_growth growth)
 {
-	double reno = sqrt(1.5 / loss_ratio);
+	double reno = sqrt(1.5 / loss_ratio), root = sqrt(rtt_s / loss_ratio);
 
-	return growth == EVIDENCE_RENO ? reno : fmax(reno, cubic_factor() * pow(rtt_s / loss_ratio, CUBIC_POWER));
+	return growth == EVIDENCE_RENO ? reno : fmax(reno, cubic_factor() * root * sqrt(root));
 }
 
 double evidence_stream_bps(double loss_ratio, double rtt_s, double segment_bytes, enum evidence_growth growth)
@@ -97,9 +96,10 @@ double evidence_stream_bps(double loss_ratio, double rtt_s, double segment_bytes
 
 double evidence_loss_ratio(double stream_bps, double rtt_s, double segment_bytes, enum evidence_growth growth)
 {
-	double window = stream_bps * rtt_s / (8 * segment_bytes), reno = 1.5 / (window * window);
+	double window = stream_bps * rtt_s / (8 * segment_bytes), reno = 1.5 / (window * window),
+	    ratio = cubic_factor() / window;
 
-	return growth == EVIDENCE_RENO ? reno : fmax(reno, rtt_s * pow(cubic_factor() / window, 1 / CUBIC_POWER));
+	return growth == EVIDENCE_RENO ? reno : fmax(reno, rtt_s * ratio * cbrt(ratio));
 }
 
 double evidence_loss_bps(const struct evidence_level *l, double rtt_s, enum evidence_growth growth)
