@@ -61,6 +61,14 @@
 	VALUE(UINT32, older.max_delete, PTCP_MAX_DELETE_CAREFUL, 0, UINT32_MAX - 1, "max-delete", "N", \
 	    "with --delete: if there are more than N files to delete, delete none (default: 1000)")
 
+/* Backups of what exists: members of struct ptcp_older. */
+#define PTCP_OPTIONS_OLDER(SWITCH, SENT, VALUE, TEXTS) \
+	SWITCH(older.backup, "backup", 'b', "keep what is replaced or deleted, under its name with a suffix") \
+	VALUE(TEXT, older.backup_dir, NULL, 0, 0, "backup-dir", "DIR", \
+	    "keep it in DIR instead, which is relative to the destination") \
+	VALUE(TEXT, older.suffix, NULL, 0, 0, "suffix", "SUFFIX", \
+	    "suffix of backups (default: ~, or none with --backup-dir)")
+
 #define PTCP_OPTIONS_COPYING(SWITCH, SENT, VALUE, TEXTS) \
 	SENT(dry_run, 7, DRY_RUN, true, "dry-run", 'n', "print the files to transfer, change nothing") \
 	SENT(remove_sources, 20, REMOVE_SOURCES, true, "remove-source-files", 0, \
@@ -191,6 +199,7 @@
 /* All but PTCP_OPTIONS_PRESERVE. */
 #define PTCP_TRANSFER_OPTIONS(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_EXISTING(SWITCH, SENT, VALUE, TEXTS) \
+	PTCP_OPTIONS_OLDER(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_SELECTION(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_SYMLINKS(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_COPYING(SWITCH, SENT, VALUE, TEXTS) \

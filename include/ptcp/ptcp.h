@@ -386,10 +386,16 @@ struct ptcp_limits {
 
 /* What happens to older files and links of the destination. */
 struct ptcp_older {
-	uint32_t max_delete;     /* PTCP_MAX_DELETE_CAREFUL */
+	uint32_t max_delete;     /* limit of delete_extra; PTCP_MAX_DELETE_CAREFUL */
 	/* Times whose whole seconds differ by no more are equal: such a file is up to date, if its size is the source's, and
 	 * keeps its time; `update` skips no such file. 0: times are equal to the nanosecond */
 	uint32_t modify_window_s;
+	/* What is replaced or removed stays, as a backup: its name gets `suffix`, or, in the directory backup_dir, the
+	 * path that it has below the destination. A backup replaces an earlier one of its name; delete_extra retains
+	 * backups. Directories have no backups. Not between two servers */
+	bool backup;
+	const char *backup_dir;  /* implies backup; relative to the destination; made if missing. NULL: beside the file */
+	const char *suffix;      /* without "/"; NULL: "~", or with backup_dir none */
 };
 
 /* What need not be sent of the data. */

@@ -131,6 +131,7 @@ static const struct opt selection_options[] = {
 };
 
 static const struct opt existing_options[] = { OPT_TRANSFER_ROWS(PTCP_OPTIONS_EXISTING) { .name = NULL } };
+static const struct opt older_options[] = { OPT_TRANSFER_ROWS(PTCP_OPTIONS_OLDER) { .name = NULL } };
 
 #define COPYING_OPTIONS \
 	{ "archive", 'a', NULL, "same as --preserve all: times, mode, links, owner, xattr and acl", \
@@ -453,13 +454,13 @@ static int run_recv(const struct command *c, int argc, char **argv)
 }
 
 #define TRANSFER_GROUPS(copying) { \
-	GROUP_OF("Files to transfer", files_options), GROUP_OF("Files that exist at the destination", \
-	    existing_options), \
-	GROUP_OF("Copies", copying), GROUP_OF("Speed, and impact on competing flows", speed_options), GROUP_LIST, \
+	GROUP_OF("Files to transfer", files_options), \
+	GROUP_OF("Copies, and files that exist at the destination", copying), GROUP_OF("", existing_options), \
+	GROUP_OF("Speed, and impact on competing flows", speed_options), GROUP_LIST, \
 	GROUP_BRIEF("Selecting", selection_options), GROUP_BRIEF("Reading and writing", writing_options), \
-	GROUP_BRIEF("Links, attributes", attribute_options), \
-	GROUP_BRIEF("Connection", connect_options), GROUP_BRIEF("", retry_options), GROUP_BRIEF("", paths_options), \
-	GROUP_BRIEF("Through SSH", ssh_options), GROUP_BRIEF("Movers", mover_options), \
+	GROUP_BRIEF("Links, attributes, backups, SSH", attribute_options), GROUP_BRIEF("", older_options), \
+	GROUP_BRIEF("", ssh_options), GROUP_BRIEF("Connection", connect_options), GROUP_BRIEF("", retry_options), \
+	GROUP_BRIEF("", paths_options), GROUP_BRIEF("Movers", mover_options), \
 	GROUPS_OF_HINTS, GROUP_END }
 static const struct opt_group send_groups[] = TRANSFER_GROUPS(send_options);
 static const struct opt_group recv_groups[] = TRANSFER_GROUPS(recv_options);

@@ -18,6 +18,7 @@
 #include "measure/prober.h"
 #include "mover/movers.h"
 #include "session/paths.h"
+#include "store/backup.h"
 #include "store/pipe_sink.h"
 #include "store/pipe_source.h"
 
@@ -43,6 +44,7 @@ struct task_files {
 	size_t n_local, n_remote;
 	struct filter *filter;          /* NULL: no rules */
 	struct attr_map *map;           /* changes of attributes; NULL: none */
+	struct backup_opts backup;      /* backups at a receiving end; zeroed: none */
 	int64_t newer_s, older_s;       /* --newer-than and --older-than as times; 0: none */
 	struct selection *selection;    /* entries of the source; NULL: all */
 	uint8_t *open_paths;            /* remote files and rules, encoded for OPEN */
@@ -186,6 +188,9 @@ const char *limits_first(const struct ptcp_task *t);
 
 /* Makes t->files.map. */
 int mapping_take(struct ptcp_task *t, struct ptcp_err *e);
+
+/* older.c: checks --backup and its like, for this end; and adds them to OPEN for a remote receiver. */
+int older_take(struct ptcp_task *t, struct ptcp_err *e);
 /* The first given option; NULL: none. */
 const char *mapping_first(const struct ptcp_task *t);
 

@@ -371,6 +371,8 @@ static int add_target(struct ptcp_task *t, struct session *sess, struct ptcp_err
 	if ((r = session_receive_into(sess, &place, e)) < 0)
 		return r;
 	session_receive_filtered(sess, t->files.filter);
+	if ((r = session_receive_backup(sess, t->files.backup, e)) < 0)
+		return r;
 	if (t->o.remove_sources)
 		session_receive_published(sess, published(t));
 	return 0;

@@ -24,8 +24,6 @@ const char *request_path(const struct request *a, unsigned i) { return a->path[i
 
 /* ---- The paths as given ---- */
 
-static bool is_rule(uint8_t flags) { return (flags & (WIRE_PATH_EXCLUDE | WIRE_PATH_INCLUDE)) != 0; }
-
 static const char *next_given(const struct request *a, size_t *at, uint8_t *flags)
 {
 	const char *text;
@@ -45,7 +43,7 @@ const char *request_first(const struct request *a)
 	size_t at = 0;
 
 	while ((text = next_given(a, &at, &flags)) != NULL)
-		if (!is_rule(flags))
+		if (wire_path_is_place(flags))
 			return text;
 	return "";
 }
@@ -55,7 +53,7 @@ static size_t put_given(struct request *a, size_t at, uint8_t flags, struct span
 {
 	a->given[at] = flags;
 	span_copy((char *)a->given + at + 1, path);
-	a->n_given += !is_rule(flags);
+	a->n_given += wire_path_is_place(flags);
 	return at + path.n + 2;
 }
 
@@ -106,16 +104,28 @@ int request_read(struct request *a, struct ptcp_err *e)
 		return PTCP_ENOMEM;
 	a->path_room = a->n_given;
 	while ((text = next_given(a, &at, &flags)) != NULL) {
-		if (!is_rule(flags)) {
-			if ((r = request_path_init(a, &a->path[a->n_paths], text, (flags & WIRE_PATH_CONTENTS) != 0,
+		if (wire_path_is_place(flags)) {
+			if ((r = request_path_init(a, &a->path[a->n_paths], text, flags == WIRE_PATH_CONTENTS,
 			    e)) < 0)
 				return r;
 			a->n_paths++;
-		} else if ((r = take_rule(a, (flags & WIRE_PATH_INCLUDE) != 0, text, e)) < 0) {
+		} else if (wire_path_is_rule(flags) && (r = take_rule(a, flags == WIRE_PATH_INCLUDE, text, e)) < 0) {
 			return r;
 		}
 	}
 	return 0;
+}
+
+/* The only one of this kind, or NULL. */
+static const char *find_given(const struct request *a, uint8_t kind)
+{
+	const char *text;
+	uint8_t flags;
+	size_t at = 0;
+
+	while ((text = next_given(a, &at, &flags)) != NULL && flags != kind)
+		;
+	return text;
 }
 
 /* ---- Rights ---- */
@@ -272,6 +282,9 @@ int request_begin(struct request *a, struct session *sess, struct ptcp_err *e)
 	if (!a->sends) {
 		if ((r = session_receive_into(sess, &a->place, e)) == 0)
 			session_receive_filtered(sess, a->filter);
+		if (r == 0)
+			r = session_receive_backup(sess, (struct backup_opts){ .own = a->own,
+			    .dir = find_given(a, WIRE_PATH_BACKUP_DIR), .suffix = find_given(a, WIRE_PATH_SUFFIX) }, e);
 		if (r == 0 && a->auth.write_once)
 			session_receive_only_new(sess, a->client);
 		return r;

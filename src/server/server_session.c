@@ -85,7 +85,7 @@ static int check_grant(const struct server_session *s, const struct wire_open *o
 	if ((o->flags & WIRE_OPEN_UNGRANTED) != 0)
 		return err_set(e, PTCP_EREFUSED, "the grant: does not permit to remove files, or to select some");
 	while (wire_path_next(&rest, &flags, &path))
-		if ((flags & (WIRE_PATH_EXCLUDE | WIRE_PATH_INCLUDE)) == 0 && (path.n != s->grant.path.n ||
+		if (!wire_path_is_rule(flags) && (path.n != s->grant.path.n ||
 		    (path.n > 0 && memcmp(path.p, s->path, path.n) != 0)))
 			return err_set(e, PTCP_EREFUSED, "the grant: permits another path");
 	return 0;

@@ -40,6 +40,7 @@ void attributes_take_meta(struct session *sess, struct meta *m, const struct wir
 	const uint16_t preserve = preserve_of(sess);
 
 	m->published = sess->receive->published;
+	m->backup = sess->receive->backup;
 	m->set_mode = (preserve & WIRE_PRESERVE_MODE) != 0;
 	m->set_mtime = (preserve & WIRE_PRESERVE_TIMES) != 0;
 	m->setid = (preserve & WIRE_PRESERVE_SETID) != 0 && (sess->o.open != NULL || geteuid() != 0);

@@ -79,6 +79,7 @@ void receive_free(struct session *sess)
 		receive_entry_free(sess, sess->receive->of_base);
 	linked_files_fini(&sess->receive->linked);
 	published_fini(&sess->receive->own_published);
+	backup_free(sess->receive->backup);
 	destination_fini(&sess->receive->place);
 	owners_free(sess->receive->owners);
 	memory_free(sess->o.memory, sess->receive, sizeof *sess->receive);
@@ -96,6 +97,12 @@ void session_receive_published(struct session *sess, struct published *p)
 {
 	p->max = SESSION_NAMES_MAX;
 	sess->receive->published = p;
+}
+
+int session_receive_backup(struct session *sess, struct backup_opts o, struct ptcp_err *e)
+{
+	o.durable = sess->receive->sync != STORE_SYNC_NONE;
+	return backup_new(&sess->receive->backup, &o, sess->o.memory, e);
 }
 
 static char *copy(struct span s) { return strndup((const char *)s.p, s.n); }
@@ -251,9 +258,9 @@ static bool is_requested(const struct session *sess, const struct wire_open *o, 
 	uint8_t flags;
 
 	while (wire_path_next(&rest, &flags, &path)) {
-		if ((flags & (WIRE_PATH_EXCLUDE | WIRE_PATH_INCLUDE)) != 0)
+		if (!wire_path_is_place(flags))
 			continue;
-		if ((flags & WIRE_PATH_CONTENTS) != 0 ||
+		if (flags == WIRE_PATH_CONTENTS ||
 		    (path.n >= n && memcmp(path.p + path.n - n, name, n) == 0 &&
 		    (path.n == n || path.p[path.n - n - 1] == '/')))
 			return true;

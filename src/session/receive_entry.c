@@ -95,7 +95,7 @@ void receive_check_room(struct session *sess)
 static struct store_file linked_file(const struct receive_entry *t)
 {
 	return (struct store_file){ .base = t->self, .path = t->file->path, .dev = t->file->dev, .ino = t->file->ino,
-		.published = t->meta.published };
+		.published = t->meta.published, .backup = t->meta.backup };
 }
 
 int receive_link_make(struct receive_entry *t)
@@ -270,7 +270,7 @@ int receive_make_dir(struct receive_entry *t)
 		return r;
 	r = store_mkdir(t->dir, t->name, &t->meta, &t->fresh, &t->why);
 	if (r < 0 && t->why.sys == EEXIST && (r = store_make_way(t->dir, t->name, t->rules,
-	    t->meta.published, &t->why)) == 0)
+	    &t->meta, &t->why)) == 0)
 		r = store_mkdir(t->dir, t->name, &t->meta, &t->fresh, &t->why);
 	if (r < 0 && t->source != NULL)
 		destination_unmark(t->dir, t->name);

@@ -128,6 +128,7 @@ struct receive_side {
 	struct receive_entry *of_base;
 	struct dir *top;            /* the top-level entry, if a directory; else NULL */
 	struct published *published, own_published; /* files of a longer transfer, or of this session */
+	struct backup *backup;      /* keeps what is replaced or removed; NULL: nothing is kept */
 	struct linked_files linked;
 	enum store_sync sync;
 	struct receive_entry *first, **last;         /* queue */

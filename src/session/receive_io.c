@@ -191,13 +191,17 @@ static void run_batch(struct io_call *k)
 {
 	struct receive_side *r = CONTAINER_OF(k, struct receive_side, call);
 	struct receive_entry *t;
+	struct ptcp_err why;
 
+	backup_begin(r->backup, r->named);
 	for (t = r->batch; t != NULL; t = t->next) {
 		do_work(t);
 		if (t->same || t->work == WORK_DRY_DIR || t->work == WORK_DRY_FILE)
 			published_add_name(t->meta.published, t->dir, t->name);
 	}
 	complete(r);
+	if (backup_sync(r->backup, &why) < 0)
+		r->moved = why;
 	check_named(r);
 }
 

@@ -91,7 +91,8 @@ static int new_prune(struct session *sess, struct ptcp_err *e)
 {
 	const struct wire_open *open = engine_open(sess->engine);
 	struct receive_prune *p = sess->receive->prune;
-	const struct prune_opts o = { .names = &p->names, .published = sess->receive->published, .filter = p->filter,
+	const struct prune_opts o = { .names = &p->names, .published = sess->receive->published,
+		.backup = sess->receive->backup, .filter = p->filter,
 		.links = (open->preserve & WIRE_PRESERVE_LINKS) != 0, .dry_run = (open->flags & WIRE_OPEN_DRY_RUN) != 0,
 		.lists_ways = (open->flags & (WIRE_OPEN_DRY_RUN | WIRE_OPEN_IGNORE_EXISTING)) == WIRE_OPEN_DRY_RUN,
 		.memory = sess->o.memory,

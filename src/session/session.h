@@ -10,6 +10,7 @@
 #include "engine/stream_count.h"
 #include "net/sock.h"
 #include "session/paths.h"
+#include "store/backup.h"
 #include "store/destination.h"
 
 struct attr_map;
@@ -159,6 +160,8 @@ void session_receive_published(struct session *sess, struct published *p);
 /* The rules of the sources, which a receiver with DELETE needs as well. Borrows f for the session's lifetime; after
  * session_receive_into(). */
 void session_receive_filtered(struct session *sess, const struct filter *f);
+/* What is replaced or removed gets a backup, durable if the files are; after session_receive_into(). */
+int session_receive_backup(struct session *sess, struct backup_opts o, struct ptcp_err *e);
 /* The peer acts for `client`, borrowed, who may only add files, and learns of no other file; after
  * session_receive_into(). */
 void session_receive_only_new(struct session *sess, const char *client);

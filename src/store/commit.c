@@ -155,6 +155,9 @@ int sink_rename_part(struct sink *s, int at, const char *name, struct ptcp_err *
 	uint64_t freed;
 	int r;
 
+	/* First: a file with a backup frees no space. */
+	if ((r = backup_keep(s->meta.backup, s->dir, at, name, s->meta.published, e)) < 0)
+		return r;
 	quota_names_begin(s->hold.q, dir_sys(s->dir), at, name, &freed);
 	if ((r = rename_part(s, at, name, e)) == 0)
 		published_add(s->meta.published, s->dir, at, name, s->part.dev, s->part.ino);

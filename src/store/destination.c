@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/text.h"
+#include "fs/dir_impl.h"
 #include "fs/file_system.h"
 #include "fs/fs_err.h"
 #include "store/part.h"
@@ -220,6 +221,28 @@ static int open_or_make(struct destination *out, struct tree *root, char *path, 
 		if (strcmp(name, ".") != 0)
 			r = make_one(d, name, dry_run, e);
 	out->missing = dry_run;
+	return r;
+}
+
+int destination_other(struct dir *from, const char *path, bool own, bool make, struct dir **out, struct ptcp_err *e)
+{
+	char below[DIR_PATH_RAW_BYTES], *whole;
+	struct destination ignored = { 0 };
+	int r;
+
+	dir_path_raw(from, NULL, below, sizeof below);
+	if (path[0] == '/' ? asprintf(&whole, "%s", path) < 0 : own ?
+	    asprintf(&whole, "%s/%s/%s", dir_root_path(from), below, path) < 0 :
+	    asprintf(&whole, "%s/%s", below, path) < 0)
+		return err_nomem(e);
+	r = open_or_make(&ignored, own ? NULL : from->tree, whole, DESTINATION_MKPATH |
+	    (make ? 0 : DESTINATION_DRY_RUN), out, e);
+	free(whole);
+	if (r == 0 && ignored.missing) {
+		dir_unref(*out);
+		*out = NULL;
+		return fs_err_set(e, PTCP_EIO, ENOENT, from, NULL, "no such directory");
+	}
 	return r;
 }
 

@@ -49,6 +49,10 @@ void destination_fini(struct destination *p); /* zeroed is fine */
 int destination_source(struct tree *root, const char *path, bool contents, struct dir **dir,
     char name[DESTINATION_NAME_BYTES], struct ptcp_err *e);
 
+/* Another directory of the transfer, relative to the directory `from`; `make`: a missing directory is made, with its
+ * parents. `own`: the user of this process named the path, which may lead anywhere; else it stays below the root. */
+int destination_other(struct dir *from, const char *path, bool own, bool make, struct dir **out, struct ptcp_err *e);
+
 /* Mark `name` in `parent`, before it is created, as an unfinished copy of `source`. */
 int destination_mark(struct dir *parent, const char *name, const char *source, struct ptcp_err *e);
 /* Whether the directory `name` in `parent` is marked, and its source. A mark that is not a regular file owned

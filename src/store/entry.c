@@ -101,7 +101,7 @@ static int check_in_way(const struct stat *st, struct dir *parent, int at, const
 	return published_has(published, parent, at, name, st, true) ? published_refuse(published, parent, name, e) : 0;
 }
 
-int store_make_way(struct dir *parent, const char *name, const struct store_rules *rules, struct published *published,
+int store_make_way(struct dir *parent, const char *name, const struct store_rules *rules, const struct meta *m,
     struct ptcp_err *e)
 {
 	struct stat st;
@@ -111,10 +111,11 @@ int store_make_way(struct dir *parent, const char *name, const struct store_rule
 		return at;
 	if (dir_sys(parent)->fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		r = fs_err_sys(e, errno, parent, name, NULL);
-	else if ((r = check_in_way(&st, parent, at, name, rules, published, e)) == 0)
+	else if ((r = check_in_way(&st, parent, at, name, rules, m->published, e)) == 0 &&
+	    (r = backup_keep(m->backup, parent, at, name, m->published, e)) == 0)
 		r = manage_clear(parent, name, e);
 	dir_fd_done(parent);
-	return r;
+	return r < 0 ? r : 0;
 }
 
 /* Who owns a file sets its attributes only with permission to write it. */
@@ -316,11 +317,13 @@ static int set_link_meta(const struct meta *m, struct dir *parent, int at, const
 }
 
 static int rename_link(struct dir *parent, int at, const char *temp, const char *name, struct published *published,
-    struct ptcp_err *e)
+    struct backup *backup, struct ptcp_err *e)
 {
 	uint64_t freed;
 	int r;
 
+	if ((r = backup_keep(backup, parent, at, name, published, e)) < 0)
+		return r;
 	quota_names_begin(dir_quota(parent), dir_sys(parent), at, name, &freed);
 	if ((r = sink_make_way(e, at, parent, name, published)) == 0 &&
 	    dir_sys(parent)->renameat(at, temp, at, name) != 0)
@@ -331,9 +334,21 @@ static int rename_link(struct dir *parent, int at, const char *temp, const char 
 	return r;
 }
 
+static bool has_target(const struct dir *parent, int at, const char *name, const char *target, struct stat *st)
+{
+	char now[PATH_MAX + 1];
+	ssize_t n;
+
+	return dir_sys(parent)->fstatat(at, name, st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st->st_mode) &&
+	    (n = dir_sys(parent)->readlinkat(at, name, now, sizeof now)) >= 0 && (size_t)n == strlen(target) &&
+	    memcmp(now, target, (size_t)n) == 0;
+}
+
 static int symlink_at(struct dir *parent, int at, const char *name, const char *target, const struct meta *m,
     struct store_inode *made, struct ptcp_err *e)
 {
+	struct stat st;
+	struct backup *backup = m->backup == NULL || has_target(parent, at, name, target, &st) ? NULL : m->backup;
 	struct ptcp_err why = { 0 };
 	char temp[PART_NAME_BYTES];
 	int r, tries;
@@ -343,7 +358,7 @@ static int symlink_at(struct dir *parent, int at, const char *name, const char *
 		if ((r = link_temp(parent, at, temp, name, (struct link_target){ -1, target }, &why)) != 0 ||
 		    ((r = set_link_meta(m, parent, at, temp, name, &why)) == 0 &&
 		    (r = find_inode(made, parent, at, temp, name, &why)) == 0 &&
-		    (r = rename_link(parent, at, temp, name, m->published, &why)) == 0))
+		    (r = rename_link(parent, at, temp, name, m->published, backup, &why)) == 0))
 			break;
 		if (why.sys != ENOENT) { /* else another transfer of the link has renamed ours */
 			dir_sys(parent)->unlinkat(at, temp, 0);
@@ -371,19 +386,6 @@ int store_symlink(struct dir *parent, const char *name, const char *target, cons
 	return r;
 }
 
-static bool same_symlink(const struct dir *parent, int at, const char *name, const char *target, const struct meta *m,
-    struct stat *st)
-{
-	char now[PATH_MAX + 1];
-	ssize_t n;
-
-	if (dir_sys(parent)->fstatat(at, name, st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISLNK(st->st_mode) ||
-	    (n = dir_sys(parent)->readlinkat(at, name, now, sizeof now)) < 0 || (size_t)n != strlen(target) ||
-	    memcmp(now, target, (size_t)n) != 0)
-		return false;
-	return meta_has_owner(m, st);
-}
-
 bool store_symlink_same(struct dir *parent, const char *name, const char *target, const struct meta *m, bool refresh,
     struct store_inode *found)
 {
@@ -394,8 +396,8 @@ bool store_symlink_same(struct dir *parent, const char *name, const char *target
 
 	if ((at = dir_fd(parent, NULL)) < 0)
 		return false;
-	same = same_symlink(parent, at, name, target, m, &st) && !published_has(m->published, parent, at,
-	    name, &st, false);
+	same = has_target(parent, at, name, target, &st) && meta_has_owner(m, &st) &&
+	    !published_has(m->published, parent, at, name, &st, false);
 	if (same) {
 		published_add(m->published, parent, at, name, st.st_dev, st.st_ino);
 		*found = (struct store_inode){ st.st_dev, st.st_ino };
@@ -474,7 +476,7 @@ static int link_and_name(const struct store_file *to, int from, const char *exis
 		return r;
 	/* Renaming one of two names of a file to the other has no effect and leaves both. */
 	if ((r = check_file(to, at, temp, parent, name, e)) == 0 && !same &&
-	    (r = rename_link(parent, at, temp, name, to->published, e)) == 0)
+	    (r = rename_link(parent, at, temp, name, to->published, to->backup, e)) == 0)
 		return 0;
 	sys->unlinkat(at, temp, 0);
 	return r;

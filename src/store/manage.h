@@ -10,6 +10,7 @@
 #include "core/glob.h"
 #include "core/name_set.h"
 #include "fs/dir.h"
+#include "store/backup.h"
 #include "store/published.h"
 
 /* Makes the directory `name` in `d`. `existing`: an existing directory is no failure. */
@@ -60,6 +61,7 @@ int manage_rename(struct dir *from, const char *name, struct dir *to, const char
 struct prune_opts {
 	const struct name_set *names; /* names of the source, by hash_name(); borrowed */
 	struct published *published; /* files of the transfer, which stay under any name; borrowed; NULL: none */
+	struct backup *backup;        /* keeps what is removed; borrowed; NULL: nothing is kept */
 	const struct filter *filter;  /* rules of the transfer; borrowed; NULL: includes all */
 	uint32_t max_depth;           /* levels of the roots to remove from; 0: all */
 	bool links;                   /* links are transferred */

@@ -163,7 +163,7 @@ static bool is_extra(struct prune *p, const struct walk_entry *w, uint64_t hash)
 	    w->type == WALK_DIR;
 
 	return (way || !known) && !p->level[w->depth].closed && is_removable(p, w) && !excluded(p, w) &&
-	    !is_deep(p, w) && (way || !is_published(p, w));
+	    !is_deep(p, w) && (way || !is_published(p, w)) && !backup_spares(p->o.backup, w->name, w->dev, w->ino);
 }
 
 static void prune_report(struct prune *p, struct dir *dir, const char *name, const struct ptcp_err *why)
@@ -176,6 +176,19 @@ static void prune_report(struct prune *p, struct dir *dir, const char *name, con
 static uint64_t limit(const struct prune *p)
 {
 	return p->way != NULL && p->o.careful ? PRUNE_FEW : p->o.max;
+}
+
+static int clear(struct prune *p, struct dir *dir, const char *name, struct ptcp_err *e)
+{
+	int at, kept;
+
+	if (p->o.backup == NULL)
+		return manage_clear(dir, name, e);
+	if ((at = dir_fd(dir, e)) < 0)
+		return at;
+	kept = backup_keep(p->o.backup, dir, at, name, p->o.published, e);
+	dir_fd_done(dir);
+	return kept < 0 ? kept : kept > 0 ? 0 : manage_clear(dir, name, e);
 }
 
 /* An entry is to be removed: a file or link, or, with name NULL, the emptied directory. The level above keeps it if
@@ -193,11 +206,12 @@ static void take(struct prune *p, struct dir *dir, const char *name, struct prun
 	if (p->count > limit(p))
 		return;
 	p->count++;
+	above->kept |= name != NULL && backup_is_beside(p->o.backup);
 	if (!p->removing && !p->o.dry_run)
 		return;
 	r = p->o.dry_run ? 0 : (name != NULL ? manage_open_dir : manage_open_above)(dir, &above->was, &why);
 	if (r == 0 && !p->o.dry_run)
-		r = name != NULL ? manage_clear(dir, name, &why) : manage_rmdir(dir, &why);
+		r = name != NULL ? clear(p, dir, name, &why) : manage_rmdir(dir, &why);
 	if (r < 0 && why.sys == ENOENT) {
 		p->count--;
 		return;
@@ -245,7 +259,8 @@ static void on_dir(struct prune *p, const struct walk_entry *w, uint64_t hash)
 	bool known = p->way == NULL && name_set_has(p->o.names, prune_dir_hash(hash));
 	struct ptcp_err why;
 
-	if (!known && !is_extra(p, w, hash)) {
+	if ((!known && !is_extra(p, w, hash)) || (!backup_is_beside(p->o.backup) &&
+	    backup_spares(p->o.backup, w->name, w->dev, w->ino))) {
 		keep(p, w, NULL);
 	} else if (w->dev != p->dev) {
 		fs_err_set(&why, PTCP_EIO, 0, w->dir, w->name,

@@ -20,6 +20,7 @@
 #include "core/digest.h"
 #include "fs/direct_io.h"
 #include "fs/xattr.h"
+#include "store/backup.h"
 #include "store/owner.h"
 #include "store/pipe_sink.h"
 #include "store/published.h"
@@ -38,6 +39,7 @@ struct meta {
 	bool acls;                   /* with set_mode: sets those in `xattrs`, named by `owners`, and removes others */
 	const struct attr_map *map;  /* changes of ACLs; the rest is changed already; NULL: none */
 	struct published *published; /* files that are not replaced, and will have the file; NULL: none */
+	struct backup *backup;       /* keeps what is replaced; NULL: nothing is kept */
 };
 
 #define SINK_VERSION_BYTES 16
@@ -283,7 +285,7 @@ void store_complete(struct store_item *of, unsigned n, enum store_sync sync);
 int store_mkdir(struct dir *parent, const char *name, const struct meta *m, bool *made, struct ptcp_err *e);
 /* After EEXIST: removes the file, link, FIFO or socket in place of the directory to create. PTCP_EREFUSED if a rule
  * keeps it, or a file of the transfer has the name; PTCP_EIO for a device. */
-int store_make_way(struct dir *parent, const char *name, const struct store_rules *rules, struct published *published,
+int store_make_way(struct dir *parent, const char *name, const struct store_rules *rules, const struct meta *m,
     struct ptcp_err *e);
 /* Sets the final attributes, mode and times of a received directory, after its content is complete. Setuid,
  * setgid and sticky bits are unchanged without `setid`; attributes that may not be set (EPERM, as for a
@@ -308,6 +310,7 @@ struct store_file {
 	const char *path;
 	uint64_t dev, ino;
 	struct published *published; /* as in struct meta */
+	struct backup *backup;
 };
 
 /* Creates a hard link to the file under a temporary name and renames it to `name`; without effect if `name` is

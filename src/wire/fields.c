@@ -288,7 +288,7 @@ static bool hello_valid(const void *f)
 static bool path_count_valid(const struct wire_open *o)
 {
 	switch (o->role) {
-	case WIRE_ACCEPTOR_RECEIVES: return o->n_paths == 1 || (o->flags & WIRE_OPEN_DELETE) != 0;
+	case WIRE_ACCEPTOR_RECEIVES:
 	case WIRE_ACCEPTOR_SENDS: return o->n_paths > 0;
 	default: return o->n_paths == 0 && o->flags == 0 && o->compress == 0 &&
 	    o->preserve == 0 && o->modify_window_s == 0;
@@ -300,9 +300,16 @@ static bool path_valid(uint8_t role, bool patterns, uint8_t flags, struct span p
 {
 	if (path.n > WIRE_PATH_MAX || (path.n > 0 && memchr(path.p, '\0', path.n) != NULL))
 		return false;
-	*place = flags == 0 || (flags == WIRE_PATH_CONTENTS && role == WIRE_ACCEPTOR_SENDS);
-	return *place || (patterns && path.n > 0 &&
-	    (flags == WIRE_PATH_EXCLUDE || flags == WIRE_PATH_INCLUDE));
+	*place = flags == WIRE_PATH_PLACE || (flags == WIRE_PATH_CONTENTS && role == WIRE_ACCEPTOR_SENDS);
+	if (*place || path.n == 0)
+		return *place;
+	switch (flags) {
+	case WIRE_PATH_EXCLUDE:
+	case WIRE_PATH_INCLUDE: return patterns;
+	case WIRE_PATH_BACKUP_DIR: return role == WIRE_ACCEPTOR_RECEIVES;
+	case WIRE_PATH_SUFFIX: return role == WIRE_ACCEPTOR_RECEIVES && memchr(path.p, '/', path.n) == NULL;
+	default: return false;
+	}
 }
 
 static bool compress_valid(uint8_t compress)
@@ -315,16 +322,19 @@ static bool open_valid(const void *f)
 	const struct wire_open *o = f;
 	struct span rest = o->paths, path;
 	bool deletes = (o->flags & WIRE_OPEN_DELETE) != 0, patterns = o->role == WIRE_ACCEPTOR_SENDS || deletes, place;
-	unsigned i, places = 0;
+	unsigned i, places = 0, dirs = 0, suffixes = 0;
 	uint8_t flags;
 
 	for (i = 0; i < o->n_paths; i++) {
 		if (!wire_path_next(&rest, &flags, &path) || !path_valid(o->role, patterns, flags, path, &place))
 			return false;
 		places += place;
+		dirs += flags == WIRE_PATH_BACKUP_DIR;
+		suffixes += flags == WIRE_PATH_SUFFIX;
 	}
 	return path_count_valid(o) && compress_valid(o->compress) && (places > 0 || o->n_paths == 0) && rest.n == 0 &&
-	    (deletes || o->max_delete == 0) && (o->role != WIRE_ACCEPTOR_RECEIVES || places == 1);
+	    (deletes || o->max_delete == 0) && dirs <= 1 && suffixes <= 1 &&
+	    (o->role != WIRE_ACCEPTOR_RECEIVES || places == 1);
 }
 
 /* Only the flags of the operation; a RENAME names two paths. */

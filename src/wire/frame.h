@@ -208,16 +208,21 @@ enum wire_fsync { WIRE_FSYNC_GROUP, WIRE_FSYNC_NONE, WIRE_FSYNC_FILE };
 
 #define WIRE_PATHS_MAX 1024
 
-/* Of a path in OPEN with WIRE_ACCEPTOR_SENDS; patterns also with WIRE_OPEN_DELETE; at most one flag. */
-enum wire_path_flags {
-	WIRE_PATH_CONTENTS = 1 << 0, /* the content of the directory instead of the directory */
-	WIRE_PATH_EXCLUDE = 1 << 1,  /* a glob pattern; the first match among all patterns decides */
-	WIRE_PATH_INCLUDE = 1 << 2
+/* What a path in OPEN is. A sending acceptor takes sources and patterns; a receiving one a destination, with
+ * WIRE_OPEN_DELETE patterns, and, each at most once, BACKUP_DIR and SUFFIX. */
+enum wire_path_kind {
+	WIRE_PATH_PLACE = 0,      /* a source, or the destination */
+	WIRE_PATH_CONTENTS = 1,   /* a source: the content of the directory instead of the directory */
+	WIRE_PATH_EXCLUDE = 2,    /* a glob pattern; the first match among all patterns decides */
+	WIRE_PATH_INCLUDE = 4,
+	WIRE_PATH_BACKUP_DIR = 8, /* directory for what is replaced or removed, relative to the destination */
+	WIRE_PATH_SUFFIX = 16     /* what is replaced or removed gets this suffix */
 };
+static inline bool wire_path_is_place(uint8_t kind) { return kind <= WIRE_PATH_CONTENTS; }
+static inline bool wire_path_is_rule(uint8_t kind) { return kind == WIRE_PATH_EXCLUDE || kind == WIRE_PATH_INCLUDE; }
 
 /* The starter's request. `paths` holds n_paths encoded paths, see wire_path_next(): one destination without path
- * flags, with WIRE_OPEN_DELETE also patterns; or sources, at least one, and patterns; or, for a measurement, no
- * path. */
+ * flags, and what else a receiver needs; or sources, at least one, and patterns; or, for a measurement, no path. */
 struct wire_open {
 	uint8_t role, cipher, fsync, congestion;
 	uint32_t flags;

@@ -175,7 +175,7 @@ static void same_inode(const char *a, const char *b)
 
 static int link_to(struct dir *base, const char *path, struct dir *parent, const char *name, struct ptcp_err *e)
 {
-	struct store_file f = { base, path, 0, 0, NULL };
+	struct store_file f = { .base = base, .path = path };
 	char *below = base == fx_root ? strdup(path) : dir_path_below(base, fx_root, path);
 	struct stat st = look(below);
 
@@ -241,7 +241,7 @@ static void hardlink_of_a_link(void **state)
 static void hardlinks_refused(void **state)
 {
 	struct dir *base = dir_child(fx_root, "base");
-	struct store_file f = { base, "d/f", 0, 0, NULL };
+	struct store_file f = { .base = base, .path = "d/f" };
 	struct ptcp_err e;
 	struct stat st;
 
@@ -387,7 +387,7 @@ static int bring(mode_t type, const struct store_rules *rules, const struct stor
 	if (type == S_IFREG)
 		return store_hardlink(f, fx_root, "n", &e);
 	r = store_mkdir(fx_root, "n", &plain, NULL, &e);
-	if (r < 0 && e.sys == EEXIST && (r = store_make_way(fx_root, "n", rules, NULL, &e)) == 0)
+	if (r < 0 && e.sys == EEXIST && (r = store_make_way(fx_root, "n", rules, &plain, &e)) == 0)
 		r = store_mkdir(fx_root, "n", &plain, NULL, &e);
 	return r;
 }

@@ -125,7 +125,7 @@ static void refusals(void **state)
 		sink_unref(s);
 	}
 	assert_int_equal(store_symlink(fx_root, "a", "elsewhere", &m, NULL, &e), PTCP_EREFUSED);
-	assert_int_equal(store_make_way(fx_root, "a", &o.rules, &p, &e), PTCP_EREFUSED);
+	assert_int_equal(store_make_way(fx_root, "a", &o.rules, &(struct meta){ .published = &p }, &e), PTCP_EREFUSED);
 	assert_int_equal(store_hardlink(&f, fx_root, "a", &e), PTCP_EREFUSED);
 	assert_false(store_hardlink_same(&f, fx_root, "a"));
 	s = sink_new(fx_root, "a", 0, &m, &o);

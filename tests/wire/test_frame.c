@@ -410,8 +410,10 @@ static void every_value_is_listed(void **state)
 	VALUES(text, "| role | name | |", { WIRE_ACCEPTOR_RECEIVES, "ACCEPTOR_RECEIVES |" },
 	    { WIRE_ACCEPTOR_SENDS, "ACCEPTOR_SENDS |" },
 	    { WIRE_ACCEPTOR_DISCARDS, "ACCEPTOR_DISCARDS |" }, { WIRE_ACCEPTOR_GENERATES, "ACCEPTOR_GENERATES |" });
-	VALUES(text, "| flags | |", { 0, "a source" }, { WIRE_PATH_CONTENTS, "a source: the content" },
-	    { WIRE_PATH_EXCLUDE, "EXCLUDE:" }, { WIRE_PATH_INCLUDE, "INCLUDE:" });
+	VALUES(text, "| kind | |", { WIRE_PATH_PLACE, "a source, or the destination" },
+	    { WIRE_PATH_CONTENTS, "a source: the content" },
+	    { WIRE_PATH_EXCLUDE, "EXCLUDE:" }, { WIRE_PATH_INCLUDE, "INCLUDE:" },
+	    { WIRE_PATH_BACKUP_DIR, "BACKUP_DIR:" }, { WIRE_PATH_SUFFIX, "SUFFIX:" });
 	VALUES(text, "| congestion | name | |", { WIRE_CC_AUTO, "AUTO |" }, { WIRE_CC_SYSTEM, "SYSTEM |" },
 	    { WIRE_CC_CUBIC, "CUBIC |" }, { WIRE_CC_BBR, "BBR |" }, { WIRE_CC_RENO, "RENO |" },
 	    { WIRE_CC_YIELD, "YIELD |" },

@@ -16,6 +16,9 @@ class AdviceOptions(TypedDict, total=False):
     ignore_times: bool | None
     delete_extra: bool | None
     older_max_delete: int | None
+    older_backup: bool | None
+    older_backup_dir: Text | None
+    older_suffix: Text | None
     limits_min_size: int | None
     limits_max_size: int | None
     limits_newer_than: Text | None

@@ -111,7 +111,6 @@ static int set_archive(void *args, const struct opt *o, const char *text, struct
 #define NO_LETTER(name, bits) { name, 0, NULL, "", habit_drop, bits, 0, 0 }
 
 #define LEAVE_OUT "leave the option out"
-#define NO_BACKUPS "ptcp keeps no older copies: " LEAVE_OUT
 
 const struct opt rsync_preserving[] = {
 	{ "archive", 'a', NULL, "", set_archive,
@@ -196,8 +195,8 @@ const struct opt rsync_replacing[] = {
 	FLAG("ignore-errors", 0, "nothing is deleted below a directory that could not be read", habit_refuse),
 	FLAG("force", 0, "a full directory makes way for a file with --delete only", habit_refuse),
 	VALUE("max-delete", 0, "N", "ptcp send has the option, and deletes none if there are more", habit_refuse),
-	FLAG("backup", 'b', NO_BACKUPS, habit_refuse), VALUE("backup-dir", 0, "DIR", NO_BACKUPS, habit_refuse),
-	VALUE("suffix", 0, "SUFFIX", NO_BACKUPS, habit_refuse),
+	FLAG("backup", 'b', "", habit_same), VALUE("backup-dir", 0, "DIR", "", habit_same),
+	VALUE("suffix", 0, "SUFFIX", "", habit_same),
 	VALUE("link-dest", 0, "DIR", "ptcp makes no hard links to an older copy: " LEAVE_OUT, habit_refuse),
 	VALUE("compare-dest", 0, "DIR", "ptcp compares with the destination only", habit_refuse),
 	VALUE("copy-dest", 0, "DIR", "ptcp compares with the destination only", habit_refuse),
