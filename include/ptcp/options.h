@@ -61,13 +61,14 @@
 	VALUE(UINT32, older.max_delete, PTCP_MAX_DELETE_CAREFUL, 0, UINT32_MAX - 1, "max-delete", "N", \
 	    "with --delete: if there are more than N files to delete, delete none (default: 1000)")
 
-/* Backups of what exists: members of struct ptcp_older. */
+/* What happens to what exists: members of struct ptcp_older. */
 #define PTCP_OPTIONS_OLDER(SWITCH, SENT, VALUE, TEXTS) \
 	SWITCH(older.backup, "backup", 'b', "keep what is replaced or deleted, under its name with a suffix") \
 	VALUE(TEXT, older.backup_dir, NULL, 0, 0, "backup-dir", "DIR", \
 	    "keep it in DIR instead, which is relative to the destination") \
 	VALUE(TEXT, older.suffix, NULL, 0, 0, "suffix", "SUFFIX", \
-	    "suffix of backups (default: ~, or none with --backup-dir)")
+	    "suffix of backups (default: ~, or none with --backup-dir)") \
+	SENT(older.exclusive, 4, EXCLUSIVE, true, "exclusive", 0, "fail files and links whose names exist, replace none")
 
 #define PTCP_OPTIONS_COPYING(SWITCH, SENT, VALUE, TEXTS) \
 	SENT(dry_run, 7, DRY_RUN, true, "dry-run", 'n', "print the files to transfer, change nothing") \

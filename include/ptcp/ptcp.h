@@ -396,6 +396,9 @@ struct ptcp_older {
 	bool backup;
 	const char *backup_dir;  /* implies backup; relative to the destination; made if missing. NULL: beside the file */
 	const char *suffix;      /* without "/"; NULL: "~", or with backup_dir none */
+	/* Files and links whose names exist fail: PTCP_EREFUSED. The receiver decides while it names a complete file, so that
+	 * of several clients that create a file one succeeds; a link is examined before it is made */
+	bool exclusive;
 };
 
 /* What need not be sent of the data. */

@@ -9,6 +9,7 @@
 #include "core/err.h"
 #include "fs/fd_budget.h"
 #include "fs/file_system.h"
+#include "fs/fs_err.h"
 #include "fs/quota.h"
 #include "model/parameters.h"
 #include "session/receive_impl.h"
@@ -150,6 +151,8 @@ void receive_find_link(struct receive_entry *t)
 	there.same = is_same_link(t);
 	answer = rules_judge(t->rules, &o, &there);
 	t->same = answer == RULES_KEEP || answer == RULES_SAME;
+	if (answer == RULES_REFUSE)
+		t->result = fs_err_set(&t->why, PTCP_EREFUSED, EEXIST, t->dir, t->name, STORE_EXISTS_WHY);
 }
 
 void receive_look(struct receive_entry *t)
@@ -294,7 +297,8 @@ void session_receive_only_new(struct session *sess, const char *client)
 {
 	sess->receive->only_new = client;
 	sess->receive->rules.write_once = true;
-	sess->receive->rules.flags &= RULE_EXISTING | RULE_IGNORE_EXISTING | RULE_NO_RESUME;
+	sess->receive->rules.flags &= RULE_EXISTING | RULE_IGNORE_EXISTING | RULE_EXCLUSIVE |
+	    RULE_NO_RESUME;
 }
 
 bool receive_new_takes(const struct wire_entry *f, struct ptcp_err *e)

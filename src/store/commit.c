@@ -125,6 +125,9 @@ static int sync_file(struct sink *s, struct ptcp_err *e)
 	return r;
 }
 
+/* The name is given unless it exists. */
+static bool creates(const struct sink *s) { return s->owner != NULL || (s->opts.rules.flags & RULE_EXCLUSIVE) != 0; }
+
 /* renameat() takes a name, which must still be the name of the file that we wrote. */
 static int rename_part(struct sink *s, int at, const char *name, struct ptcp_err *e)
 {
@@ -137,7 +140,7 @@ static int rename_part(struct sink *s, int at, const char *name, struct ptcp_err
 		    "the part file was removed or replaced meanwhile (run the same command again)");
 	if (r < 0)
 		return fs_err_sys(e, errno, s->dir, s->name, "part file");
-	if (s->owner != NULL)
+	if (creates(s))
 		return sink_name_new(s, at, part, name, e);
 	published_examine(s->meta.published, s->dir, at, part, s->part.dev);
 	/* Most names are new: one call, where the file system can. */
@@ -156,7 +159,7 @@ int sink_rename_part(struct sink *s, int at, const char *name, struct ptcp_err *
 	int r;
 
 	/* First: a file with a backup frees no space. */
-	if ((r = backup_keep(s->meta.backup, s->dir, at, name, s->meta.published, e)) < 0)
+	if (!creates(s) && (r = backup_keep(s->meta.backup, s->dir, at, name, s->meta.published, e)) < 0)
 		return r;
 	quota_names_begin(s->hold.q, dir_sys(s->dir), at, name, &freed);
 	if ((r = rename_part(s, at, name, e)) == 0)

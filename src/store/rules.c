@@ -56,6 +56,8 @@ enum rules_answer rules_judge(const struct store_rules *r, const struct rules_en
 		return RULES_SAME;
 	if ((r->flags & RULE_IGNORE_EXISTING) != 0)
 		return RULES_KEEP;
+	if ((r->flags & RULE_EXCLUSIVE) != 0)
+		return RULES_REFUSE;
 	if (there->same)
 		return RULES_SAME;
 	if (r->write_once)

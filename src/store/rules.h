@@ -12,6 +12,7 @@
 
 enum rule { /* flags of OPEN */
 	RULE_IGNORE_EXISTING = 1 << OPEN_BIT_IGNORE_EXISTING,
+	RULE_EXCLUSIVE = 1 << OPEN_BIT_EXCLUSIVE,       /* a name that exists is refused */
 	RULE_EXISTING = 1 << OPEN_BIT_EXISTING,         /* a missing name stays missing */
 	RULE_UPDATE = 1 << OPEN_BIT_UPDATE,             /* a newer file stays */
 	RULE_SIZE_ONLY = 1 << OPEN_BIT_SIZE_ONLY,       /* a file of the same size stays */
@@ -19,7 +20,7 @@ enum rule { /* flags of OPEN */
 	RULE_IGNORE_TIMES = 1 << OPEN_BIT_IGNORE_TIMES, /* nothing is compared, */
 	RULE_NO_RESUME = 1 << OPEN_BIT_NO_RESUME,       /* no part of an earlier run is used */
 	RULES_ABSENT_OR_KEPT = RULE_IGNORE_EXISTING | RULE_EXISTING | RULE_UPDATE | RULE_SIZE_ONLY,
-	RULES_ALL = RULES_ABSENT_OR_KEPT | RULE_CHECKSUM | RULE_IGNORE_TIMES | RULE_NO_RESUME
+	RULES_ALL = RULES_ABSENT_OR_KEPT | RULE_EXCLUSIVE | RULE_CHECKSUM | RULE_IGNORE_TIMES | RULE_NO_RESUME
 };
 
 struct store_rules {
@@ -32,7 +33,8 @@ struct store_rules {
 /* Whatever exists is replaced: nothing needs to be examined. */
 static inline bool rules_ask_nothing(const struct store_rules *r)
 {
-	return (r->flags & (RULES_ABSENT_OR_KEPT | RULE_NO_RESUME)) == RULE_NO_RESUME && !r->write_once;
+	return (r->flags & (RULES_ABSENT_OR_KEPT | RULE_EXCLUSIVE | RULE_NO_RESUME)) == RULE_NO_RESUME &&
+	    !r->write_once;
 }
 
 enum rules_type {

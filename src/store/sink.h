@@ -116,6 +116,7 @@ struct sink_existing {
  * but its claimed blocks read as zeros (holes where the file system has them), since holes of the source are not
  * transferred. PTCP_EIO with EWOULDBLOCK in e->sys: another transfer holds the part, identified by
  * sink_part_id(). PTCP_EREFUSED with EEXIST in e->sys: the rules refuse the entry, as another one has the name. */
+#define STORE_EXISTS_WHY "File exists (choose another name, or do without exclusive creation)"
 #define STORE_TAKEN_WHY "the name is taken, and this client may only add files (choose another name)"
 int sink_inspect(struct sink *s, struct sink_existing *out, struct ptcp_err *e);
 /* After sink_inspect(), of a missing file: claims blocks for sink_match() of candidates among sink_opts.renames, with

@@ -1,5 +1,6 @@
-/* Files of clients that only add: an existing name is refused, and never renamed over. A complete file remembers in an
- * extended attribute which client added it, so that this client can repeat a transfer that was cut. */
+/* Files of clients that only add, and of transfers that only create: an existing name is refused, and never renamed
+ * over. A complete file of the former remembers in an extended attribute which client added it, so that this client can
+ * repeat a transfer that was cut. */
 #include <errno.h>
 #include <stdio.h> /* RENAME_NOREPLACE */
 #include <string.h>
@@ -13,7 +14,8 @@ static const char adder[] = "user.ptcp.added-by";
 
 int sink_taken(const struct sink *s, struct ptcp_err *e)
 {
-	return fs_err_set(e, PTCP_EREFUSED, EEXIST, s->dir, s->name, STORE_TAKEN_WHY);
+	return fs_err_set(e, PTCP_EREFUSED, EEXIST, s->dir, s->name, s->owner != NULL ?
+	    STORE_TAKEN_WHY : STORE_EXISTS_WHY);
 }
 
 void sink_mark_owner(const struct sink *s)

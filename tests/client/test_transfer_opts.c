@@ -144,6 +144,7 @@ static void flags(void **state)
 	SETS(update, WIRE_OPEN_UPDATE);
 	SETS(size_only, WIRE_OPEN_SIZE_ONLY);
 	SETS(ignore_existing, WIRE_OPEN_IGNORE_EXISTING);
+	SETS(older.exclusive, WIRE_OPEN_EXCLUSIVE);
 	SETS(checksum, WIRE_OPEN_CHECKSUM);
 	SETS(ignore_times, WIRE_OPEN_IGNORE_TIMES);
 	SETS(delete_extra, WIRE_OPEN_DELETE | WIRE_OPEN_RENAMES);

@@ -17,9 +17,11 @@
 
 static const struct meta plain = { .set_mtime = true, .mtime = { 1000, 7 } };
 
+/* Without an owner: exclusive creation by anyone. */
 static struct sink *offer(const char *owner, const char *name, const char *text)
 {
-	const struct sink_opts o = { .block_bytes = 1 << 20, .rules = { .write_once = true }, .owner = owner };
+	const struct sink_opts o = { .block_bytes = 1 << 20, .owner = owner,
+		.rules = { .write_once = owner != NULL, .flags = owner == NULL ? RULE_EXCLUSIVE : 0 } };
 	struct sink *s = sink_new(fx_root, name, strlen(text), &plain, &o);
 
 	assert_non_null(s);
@@ -198,12 +200,44 @@ static void resumes_its_own(void **state)
 	sink_unref(s);
 }
 
+/* The name may appear after it was looked for. */
+static void exclusive(void **state)
+{
+	struct ptcp_err e;
+	struct sink *s;
+	bool done;
+
+	(void)state;
+	assert_int_equal(look(NULL, "f", "one", &done, &e), 0);
+	assert_int_equal(add(NULL, "f", "one", &e), 0);
+	fx_holds("f", "one");
+	assert_int_equal(look(NULL, "f", "one", &done, &e), PTCP_EREFUSED); /* whatever it has */
+	assert_int_equal(e.sys, EEXIST);
+	assert_non_null(strstr(e.msg, "File exists"));
+	assert_int_equal(add(NULL, "f", "two", &e), PTCP_EREFUSED);
+	assert_int_equal(e.sys, EEXIST);
+	fx_holds("f", "one");
+	s = offer(NULL, "g", "mine");
+	assert_int_equal(sink_write(s, "mine", 4, 0, 0, NULL), 0);
+	fx_text("g", "of another");
+	{
+		struct store_item item = { .sink = s, .why = &e };
+
+		store_complete(&item, 1, STORE_SYNC_NONE);
+		assert_int_equal(item.result, PTCP_EREFUSED);
+	}
+	sink_discard(s);
+	sink_unref(s);
+	fx_holds("g", "of another");
+	assert_int_equal(fx_count(""), 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fx_tree_test(names_are_given_once), fx_tree_test(nothing_is_told), fx_tree_test(parts_are_apart),
 		fx_tree_test(one_of_many_wins), fx_tree_test(without_the_flag), fx_tree_test(without_attributes),
-		fx_tree_test(resumes_its_own),
+		fx_tree_test(resumes_its_own), fx_tree_test(exclusive),
 	};
 	return cmocka_run_group_tests_name("store/write_once", tests, NULL, NULL);
 }

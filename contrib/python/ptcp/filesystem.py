@@ -47,6 +47,8 @@ def _failed(e):
 def _number(e):
     """The errno of a failure, here or on the server, or None: sentences end with the words of the operating system."""
     text = " ".join([str(e), *(f": {f.reason}" for f in _failed(e)[:1])]).lower()
+    if ": file exists" in text:
+        return errno.EEXIST
     if isinstance(e, ptcp.RefusedError) and e.code != "PTCP_EBUSY":
         return errno.EACCES
     if "no name matches the pattern" in text or "symbolic link that leads nowhere" in text:
@@ -68,6 +70,11 @@ def _os_errors(path):
         if number is None:
             raise
         raise OSError(number, str(e), path) from e
+
+
+def _creating(exclusive):
+    """Options of send(): the server creates the file, or fails."""
+    return {"older_exclusive": True} if exclusive else {}
 
 
 def _has_wildcard(path):
@@ -311,11 +318,10 @@ class PtcpFileSystem(AsyncFileSystem):
         if os.path.isdir(lpath):
             await self._makedirs(rpath, exist_ok=True)
             return
-        if mode == "create" and await self._exists(rpath):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), rpath)
         callback.set_size(os.path.getsize(lpath))
         with _os_errors(rpath):
-            await aio.send([os.fspath(lpath)], self._url(rpath), dest_is_file=True, **self._progress(callback))
+            await aio.send([os.fspath(lpath)], self._url(rpath), dest_is_file=True,
+                           **{**self._progress(callback), **_creating(mode == "create")})
         callback.absolute_update(os.path.getsize(lpath))
 
     async def _pipe_file(self, path, value, mode="overwrite", **kwargs):
@@ -601,8 +607,8 @@ class _Writer(_Sent, io.BufferedRandom):
             return
         try:
             with _os_errors(self.path):
-                self._refuse_existing()  # another client may have made the file
-                ptcp.send([self._file], self.fs._url(self.path), dest_is_file=True, **self.fs.options)
+                ptcp.send([self._file], self.fs._url(self.path), dest_is_file=True,
+                          **{**self.fs.options, **_creating(self.mode_of_open == "xb")})
         finally:
             self._folder.cleanup()
 
