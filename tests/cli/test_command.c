@@ -572,8 +572,8 @@ static void help(void **state)
 	    "\n      --log-level WORD           log messages of this level and above: error|warn|info|debug|trace\n"));
 	assert_non_null(strstr(cap.out, "\n  Connection: --fingerprint --timeout --wait --congestion --ipv4 --ipv6 "
 	    "--retry-for --via --relays --paths --overlay --local-host\n"));
-	assert_non_null(strstr(cap.out, "  Links, attributes: --copy-links --copy-unsafe-links --chmod --chown "
-	    "--usermap --groupmap --numeric-ids\n"));
+	assert_non_null(strstr(cap.out, "  Links, attributes, backups, SSH: --copy-links --copy-unsafe-links "
+	    "--chmod --chown --usermap --groupmap --numeric-ids --backup"));
 	assert_null(strstr(cap.out, "--mkpath ")); /* a default */
 	assert_int_equal(command("key -h"), 0);
 	assert_int_equal(fake.runs, 0);
