@@ -72,7 +72,8 @@ static int on_first_end(struct engine *s, const struct wire_end *f, struct ptcp_
 		return r;
 	s->end = *f;
 	if (s->rcv != NULL && s->o.ops->finish != NULL && !s->o.ops->finish(s->o.arg)) {
-		engine_set_state(s, CLOSING, "END");
+		if (!engine_over(s)) /* else the session has failed there */
+			engine_set_state(s, CLOSING, "END");
 		return 0;
 	}
 	OUTBOX_PUT(&s->conn.out, end, END, f);

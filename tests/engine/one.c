@@ -236,7 +236,17 @@ static void on_leftovers(void *arg, const struct wire_leftovers *f)
 	((struct one *)arg)->leftovers += f->files;
 }
 
-static bool on_finish(void *arg) { return !((struct one *)arg)->finish_later; }
+static bool on_finish(void *arg)
+{
+	struct one *o = arg;
+	struct ptcp_err why;
+
+	if (o->finish_fails) {
+		err_set(&why, PTCP_ENOSPC, "full");
+		engine_fail(o->s, &why);
+	}
+	return !o->finish_later;
+}
 
 static void on_waiting(void *arg, uint32_t ahead)
 {

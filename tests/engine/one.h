@@ -34,7 +34,8 @@ struct one {
 	unsigned used;               /* streams, as USE last said */
 	uint64_t seen_us;            /* elapsed, of all SEEN */
 	unsigned waited, ahead;      /* WAITING frames, and the position of the last one */
-	bool finish_later;           /* what finish() answers */
+	bool finish_later;           /* what finish() answers, */
+	bool finish_fails;           /* having failed the session */
 	unsigned deleted;            /* DELETED frames */
 	unsigned selects;            /* SELECT frames */
 	uint64_t endpoints;          /* ENDPOINT frames with a port */

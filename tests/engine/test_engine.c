@@ -714,6 +714,13 @@ static void finished_later(void **state)
 	ONE_PUT(&o, entry, &late);
 	assert_true(one_broke(&o));
 	one_fini(&o);
+
+	one_run(&o, false, true);
+	o.finish_later = o.finish_fails = true;
+	ONE_PUT(&o, end, &end);
+	assert_true(engine_over(o.s) && o.ended == 1 && o.why.code == PTCP_ENOSPC);
+	assert_int_equal(one_said(&o, &p), WIRE_ERROR);
+	one_fini(&o);
 }
 
 /* SELECT frames: only where OPEN promised them, and none behind the last. */
