@@ -48,7 +48,7 @@ $(fuzz_BINS): $(BUILD)/tests/fuzz/test_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/
 units_link = $(Q)$(link) $(units_LIB) -Wl,-rpath,'$$ORIGIN/..' $(call pc_libs,$(units_PC) $(TEST_PC)) $(test_LIBS) -lm
 
 # Additional objects of some tests: fixtures, a solver, failing allocations, a fake library.
-$(filter $(BUILD)/tests/store/%,$(test_BINS)) $(patsubst %,$(BUILD)/tests/fs/test_%,dir xattr quota excluded file_system): $(patsubst %,$(BUILD)/tests/store/%.o,fixture offer power)
+$(filter $(BUILD)/tests/store/%,$(test_BINS)) $(patsubst %,$(BUILD)/tests/fs/test_%,dir xattr quota excluded file_system room): $(patsubst %,$(BUILD)/tests/store/%.o,fixture offer power)
 $(filter $(BUILD)/tests/stream/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/%.o,stream/fixture store/fixture)
 $(patsubst %,$(BUILD)/tests/session/test_%,session request_flags adapt probe_session stream_connect stream_set control) \
 $(BUILD)/tests/work/test_work $(BUILD)/tests/measure/test_timing: \

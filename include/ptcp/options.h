@@ -98,7 +98,9 @@
 	VALUE(INT, wire.compress, PTCP_COMPRESS_AUTO, 0, PTCP_COMPRESS_MAX, "compress", "off|auto|LEVEL", \
 	    "compress by level 1 to 19 of zstd (default: auto, where that is faster)") \
 	SENT(wire.detect_renames, 3, RENAMES, true, "detect-renames", 0, \
-	    "make renamed files from those of the destination (part of --delete)")
+	    "make renamed files from those of the destination (part of --delete)") \
+	SENT(wire.no_preflight, 10, NO_PREFLIGHT, true, "no-preflight", 0, \
+	    "try, although the destination lacks room or permission")
 
 /* Changes of attributes: members of struct ptcp_preserve. */
 #define PTCP_OPTIONS_ATTRIBUTES(SWITCH, SENT, VALUE, TEXTS) \

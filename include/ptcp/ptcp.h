@@ -401,7 +401,7 @@ struct ptcp_older {
 	bool exclusive;
 };
 
-/* What need not be sent of the data. */
+/* How much is sent of the data. */
 struct ptcp_wire_opts {
 	/* The sender compresses blocks by this level of zstd, 1 (fastest) to PTCP_COMPRESS_MAX, except for blocks
 	 * that do not shrink. PTCP_COMPRESS_AUTO: by the level with which most data arrives per second, as measured,
@@ -411,6 +411,9 @@ struct ptcp_wire_opts {
 	/* Files that the destination lacks are made from files that it has under other names, if their content is the
 	 * same. Always with delete_extra; never with PTCP_DELTA_OFF or no_resume */
 	bool detect_renames;
+	/* Send although files do not fit into the free space, inodes are too few, or the destination takes no new
+	 * names; otherwise PTCP_ENOSPC or PTCP_EIO. What is mounted below the destination is not examined */
+	bool no_preflight;
 };
 
 /* The ephemeral server on the remote host. */

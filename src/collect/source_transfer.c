@@ -310,7 +310,7 @@ static int source_transfer_start(struct source_transfer *s, struct ptcp_err *e)
 	o.path.shares = shares;
 	o.path.spool_bytes = spool_bytes;
 	o.streams = streams < PTCP_STREAMS_MAX ? (unsigned)streams : PTCP_STREAMS_MAX;
-	o.dry_run = s->sizing;
+	o.dry_run = o.wire.no_preflight = s->sizing;
 	o.wire.compress = 0; /* plan and links count bytes of files */
 	if (command != NULL && o.remote.port == 0)
 		set_port(&o, s);

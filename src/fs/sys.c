@@ -98,6 +98,7 @@ const struct sys sys_real = {
 	.fstat = fstat,
 	.fstatat = fstatat,
 	.fstatfs = fstatfs,
+	.faccessat = faccessat,
 	.fdopendir = fd_dir,
 	.readdir = readdir,
 	.closedir = closedir,

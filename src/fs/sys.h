@@ -23,6 +23,7 @@ struct sys {
 	int (*fstat)(int fd, struct stat *st);
 	int (*fstatat)(int dirfd, const char *path, struct stat *st, int flags);
 	int (*fstatfs)(int fd, struct statfs *st);
+	int (*faccessat)(int dirfd, const char *path, int mode, int flags);
 	DIR *(*fdopendir)(int *fd); /* fd_dir(): takes, also on failure */
 	struct dirent *(*readdir)(DIR *d);
 	int (*closedir)(DIR *d);

@@ -202,7 +202,7 @@ static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id
 	}
 	if (ok && f->type == WIRE_DIR)
 		ok = make_dir_node(sess->receive, t);
-	sess->receive->sparse |= ok && a.sparse;
+	sess->receive->room.sparse |= ok && a.sparse;
 	if (ok && f->type == WIRE_FILE)
 		ok = (t->sink = make_sink(sess, t, &a)) != NULL;
 	if (ok && f->type == WIRE_SYMLINK)
@@ -219,7 +219,10 @@ static enum rcv_prep prepare_file(struct session *sess, struct receive_entry *t,
 {
 	uint32_t flags = engine_open(sess->engine)->flags;
 
-	fresh = (fresh && !receive_renames_may_have(sess->receive, t)) || rules_ask_nothing(t->rules);
+	fresh = fresh && !receive_renames_may_have(sess->receive, t);
+	if (fresh)
+		receive_room_count(sess, t, true);
+	fresh |= rules_ask_nothing(t->rules);
 	if (fresh && !dry_run)
 		receive_reserve(sess->receive, t);
 	t->compares = dry_run && (flags & WIRE_OPEN_CHECKSUM) != 0 && (flags & WIRE_OPEN_VERIFY) != 0;
@@ -240,6 +243,8 @@ static enum rcv_prep prepare_link(struct session *sess, struct receive_entry *t,
 	}
 	if (t->type == WIRE_HARDLINK && t->file == NULL) /* the rules judge the entry that is offered next */
 		return RCV_NO_LINK;
+	if (fresh && t->type == WIRE_SYMLINK)
+		receive_room_count(sess, t, true);
 	if (fresh || rules_ask_nothing(t->rules))
 		return RCV_ACCEPT;
 	receive_enqueue(sess, t, WORK_FIND_LINK);
@@ -346,6 +351,8 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 	t->absent = (in != NULL && in->absent) || (fresh && (t->rules->flags & RULE_EXISTING) != 0);
 	if (f->type == WIRE_DIR) {
 		t->fresh = fresh;
+		if (dry_run && fresh && !t->absent)
+			receive_room_count(sess, t, true);
 		if ((dry_run && fresh) || t->absent)
 			return RCV_ACCEPT;
 		receive_enqueue(sess, t, dry_run ? WORK_DRY_DIR : WORK_MKDIR);

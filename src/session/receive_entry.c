@@ -10,7 +10,6 @@
 #include "fs/fd_budget.h"
 #include "fs/file_system.h"
 #include "fs/fs_err.h"
-#include "fs/quota.h"
 #include "model/parameters.h"
 #include "session/receive_impl.h"
 #include "store/manage.h"
@@ -43,52 +42,6 @@ void receive_entry_free(struct session *sess, struct receive_entry *t)
 	receive_match_fini(sess, t);
 	memory_release(sess->o.memory, RECEIVE_ENTRY_BYTES);
 	free(t);
-}
-
-/* ---- Room ---- */
-
-bool receive_disk_full(struct session *sess, const struct ptcp_err *why)
-{
-	struct ptcp_err full = *why;
-
-	if (why->code != PTCP_ENOSPC)
-		return false;
-	err_while(&full, full.code, "destination");
-	engine_fail(sess->engine, &full);
-	return true;
-}
-
-void receive_reserve(struct receive_side *r, const struct receive_entry *t)
-{
-	if (r->no_room.code == 0)
-		sink_reserve(t->sink, &r->no_room);
-}
-
-void receive_lend_room(struct receive_side *r)
-{
-	if (r != NULL && r->place.base != NULL)
-		quota_lend(dir_quota(r->place.base));
-}
-
-void receive_reclaim_room(struct receive_side *r)
-{
-	if (r != NULL && r->place.base != NULL && r->no_room.code == 0)
-		quota_reclaim(dir_quota(r->place.base), &r->no_room);
-}
-
-/* The reason names the space that the whole transfer needs, once it is known. */
-void receive_check_room(struct session *sess)
-{
-	struct receive_side *r = sess->receive;
-	struct ptcp_progress done;
-
-	if (r->no_room.code == 0 || sess->end.over)
-		return;
-	done = rcv_stats(engine_rcv(sess->engine)).done;
-	if (r->total_known && !r->sparse && r->total_bytes > done.resumed_bytes && r->total_files > done.files)
-		quota_err(dir_quota(r->place.base), r->total_files - done.files, r->total_bytes - done.resumed_bytes,
-		    &r->no_room);
-	receive_disk_full(sess, &r->no_room);
 }
 
 /* ---- Entries ---- */

@@ -100,6 +100,13 @@ struct receive_entry {
 	struct ptcp_err why;
 };
 
+/* receive_room.c: needs of the transfer, against the room at the destination. */
+struct receive_room {
+	struct ptcp_err lacks;      /* why there is no room, or no permission; code 0: there is */
+	bool sparse;                /* a file has holes: the total is more than its space */
+	uint64_t bytes, entries;    /* needs of the accepted entries, in the file system of the destination */
+};
+
 /* All work of the store except writing blocks goes through one queue, a batch at a time on an I/O thread. */
 struct receive_side {
 	struct session *session;
@@ -154,8 +161,7 @@ struct receive_side {
 	struct leftover_count left; /* leftovers in all directories */
 	struct receive_prune *prune; /* receive_prune.c; NULL: nothing is deleted */
 	struct renames *renames;    /* files of the destination; NULL: renamed files are not looked for */
-	struct ptcp_err no_room;    /* the client's quota has no room for a file; code 0: there is room */
-	bool sparse;                /* a file has holes: the total is more than its space */
+	struct receive_room room;
 	uint64_t total_files, total_bytes;
 	bool total_known;
 };
@@ -189,15 +195,20 @@ void receive_retry(struct session *sess, struct receive_entry *t, bool failed);
 /* As payload_ops.locked. */
 bool receive_part_locked(struct session *sess, uint64_t dev, uint64_t ino);
 
-/* ---- receive_entry.c: room ---- */
+/* ---- receive_room.c ---- */
 
 /* If the disk of this host is full, fails the session (the next file would fail, too) and returns true. */
 bool receive_disk_full(struct session *sess, const struct ptcp_err *why);
+/* Counts the needs of an accepted entry. `fresh`: the name is new. */
+void receive_room_count(struct session *sess, const struct receive_entry *t, bool fresh);
+/* The directory was not made, for a reason common to all new names in the destination: fails the session. */
+bool receive_room_denied(struct session *sess, const struct receive_entry *t);
 /* Reserves the space of an accepted file in the client's quota: early, so that a transfer without room fails before its
  * data moves; */
 void receive_reserve(struct receive_side *r, const struct receive_entry *t);
-/* Then fails the session, unless there was room. */
+/* Then fails the session, unless there was room. A dry run fails at its end, when the needs are known: false. */
 void receive_check_room(struct session *sess);
+bool receive_room_suffices(struct session *sess);
 /* The control connection is lost, or the session is over: others may use the space reserved for data that has not
  * arrived, */
 void receive_lend_room(struct receive_side *r);

@@ -404,6 +404,7 @@ static void resume_found(struct session *sess, struct receive_entry *t)
 		warn(sess, t, t->existing.restart_why);
 	switch (t->existing.found) {
 	case SINK_NOTHING:
+		receive_room_count(sess, t, false);
 		rcv_prepared(rcv, t->id, RCV_ACCEPT, NULL, NULL);
 		break;
 	case SINK_UNCHANGED:
@@ -415,6 +416,7 @@ static void resume_found(struct session *sess, struct receive_entry *t)
 		rcv_prepared(rcv, t->id, RCV_UP_TO_DATE, NULL, NULL);
 		break;
 	case SINK_PART:
+		receive_room_count(sess, t, false);
 		accept_parts(sess, t, claimed);
 		break;
 	case SINK_SAME:
@@ -434,8 +436,9 @@ static void work_failed(struct session *sess, struct receive_entry *t, enum work
 	struct rcv *rcv = engine_rcv(sess->engine);
 	struct ptcp_err why;
 
-	if (receive_disk_full(sess, &t->why) || ((work == WORK_RESUME || work == WORK_ACCEPT) &&
-	    retry_locked(sess, t, work)))
+	if (receive_disk_full(sess, &t->why) || receive_room_denied(sess, t))
+		return;
+	if ((work == WORK_RESUME || work == WORK_ACCEPT) && retry_locked(sess, t, work))
 		return;
 	if (work >= WORK_COMMIT && receive_prune_make_way(sess, t)) {
 		t->work = WORK_PRUNE;
@@ -477,6 +480,8 @@ static void report(struct session *sess, struct receive_entry *t, enum work work
 		break;
 	case WORK_MKDIR:
 	case WORK_DRY_DIR:
+		if (t->fresh && !t->absent && t->name != NULL)
+			receive_room_count(sess, t, true);
 		rcv_prepared(rcv, t->id, RCV_ACCEPT, NULL, NULL);
 		break;
 	case WORK_RESUME:
@@ -490,6 +495,8 @@ static void report(struct session *sess, struct receive_entry *t, enum work work
 		resume_found(sess, t);
 		break;
 	case WORK_FIND_LINK:
+		if (!t->same && !t->not_linked)
+			receive_room_count(sess, t, false);
 		rcv_prepared(rcv, t->id, t->same ? RCV_UP_TO_DATE : t->not_linked ? RCV_NO_LINK : RCV_ACCEPT, NULL,
 		    NULL);
 		break;

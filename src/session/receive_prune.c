@@ -377,7 +377,7 @@ bool receive_end(struct session *sess)
 		return true;
 	if ((engine_open(sess->engine)->flags & WIRE_OPEN_DRY_RUN) != 0) {
 		receive_report_leftovers(sess);
-		return true;
+		return receive_room_suffices(sess);
 	}
 	if ((t = r->of_base) == NULL && (t = receive_entry_calloc(sess, &e)) == NULL) {
 		engine_fail(sess->engine, &e);

@@ -318,6 +318,7 @@ int destination_target(struct destination *out, struct tree *root, const char *p
 		destination_fini(out);
 		return r;
 	}
+	room_look(&out->room, out->base);
 	out->contents = (flags & DESTINATION_CONTENTS) != 0;
 	out->served = root != NULL && strcmp(dir_path_text(out->base, NULL, text, sizeof text), ".") == 0;
 	return 0;

@@ -12,6 +12,7 @@
 
 #include "core/open_bits.h"
 #include "fs/dir.h"
+#include "fs/room.h"
 
 #define DESTINATION_NAME_BYTES 256
 
@@ -36,6 +37,7 @@ struct destination {
 	 * `above`. */
 	struct dir *above;
 	char name[DESTINATION_NAME_BYTES], source[DESTINATION_NAME_BYTES];
+	struct room room;                    /* room of `base` */
 };
 
 /* The base is the existing directory at `path`; or a new one (for a path with a trailing slash or by a flag,

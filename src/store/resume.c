@@ -397,6 +397,8 @@ static int inspect_target(struct sink *s, int at, enum look how, struct sink_exi
 	if (how == INSPECT && there.type == RULES_FILE && there.size_bytes > s->opts.block_bytes)
 		remove_stale_journal(s, at);
 	answer = judge(s, &there);
+	out->is_new = there.type == RULES_NOTHING;
+	out->held_bytes = there.type == RULES_FILE ? there.size_bytes : 0;
 	if (how == INSPECT && there.type == RULES_FILE && s->opts.delta && sink_has_journal(s))
 		s->basis_bytes = there.size_bytes;
 	if (collides(s, at, &st, how, answer))
@@ -459,6 +461,15 @@ int sink_refresh(struct sink *s, struct ptcp_err *e)
 	return r;
 }
 
+static uint64_t part_space(const struct sink *s, int at)
+{
+	char part[PART_NAME_BYTES];
+	struct stat st;
+
+	return dir_sys(s->dir)->fstatat(at, part_name(part, s->key, PART_SUFFIX), &st, AT_SYMLINK_NOFOLLOW) == 0 ?
+	    (uint64_t)st.st_blocks * 512 : 0;
+}
+
 static int inspect(struct sink *s, enum look how, struct sink_existing *out, struct ptcp_err *e)
 {
 	struct sink_existing seen = { .found = SINK_NOTHING };
@@ -473,6 +484,8 @@ static int inspect(struct sink *s, enum look how, struct sink_existing *out, str
 	    (s->opts.rules.flags & RULE_NO_RESUME) == 0 && (r = inspect_part(s, at, &seen, e)) == 0 &&
 	    !(s->missing && s->opts.renames != NULL))
 		r = add_candidates(s, &seen, e);
+	if (r == 0 && seen.found != SINK_KEPT && sink_has_journal(s))
+		seen.held_bytes += part_space(s, at);
 	pthread_mutex_unlock(&s->lock);
 	dir_fd_done(s->dir);
 	if (r == 0) {
@@ -502,7 +515,7 @@ int sink_inspect_renamed(struct sink *s, struct sink_existing *out, struct ptcp_
 		return 1;
 	pthread_mutex_lock(&s->lock);
 	if (s->n_renamed > 0)
-		s->basis_bytes = s->size_bytes;
+		s->basis_bytes = out->held_bytes = s->size_bytes;
 	r = add_candidates(s, out, e);
 	pthread_mutex_unlock(&s->lock);
 	return r;

@@ -165,6 +165,22 @@ int sink_take_part(struct sink *s, int at, enum part_take take, struct ptcp_err 
 
 void sink_number_part(struct sink *s) { s->part_number = atomic_fetch_add(&openings, 1); }
 
+#define ALWAYS_FITS_BYTES INT32_MAX /* no file system permits less */
+
+/* Before its first byte: the kernel knows the largest offset of each file system. */
+static int check_size(struct sink *s, int at, struct ptcp_err *e)
+{
+	char part[PART_NAME_BYTES];
+
+	if (s->opts.unsized || s->size_bytes <= ALWAYS_FITS_BYTES ||
+	    dir_sys(s->dir)->lseek(s->part.fd, (off_t)s->size_bytes, SEEK_SET) >= 0 || errno != EINVAL)
+		return 0;
+	dir_sys(s->dir)->unlinkat(at, part_name(part, s->key, PART_SUFFIX), 0);
+	sink_close(s);
+	return fs_err_set(e, PTCP_EIO, EFBIG, s->dir, s->name,
+	    "larger than files of this file system can be (split it, or choose another destination)");
+}
+
 int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e)
 {
 	const struct journal_key key = sink_key(s);
@@ -172,6 +188,8 @@ int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e)
 	int r;
 
 	if ((r = quota_store(&s->hold, 0, e)) < 0 || (r = sink_take_part(s, at, whole ? PART_NEW : PART_EMPTY, e)) < 0)
+		return r;
+	if ((r = check_size(s, at, e)) < 0)
 		return r;
 	if (!quota_emptied(&s->hold))
 		quota_give(s->hold.q, s->part.freed_bytes);

@@ -108,6 +108,8 @@ struct sink_existing {
 	                         likewise to be released; NULL: none */
 	bool in_part;       /* candidates are in the part, which keeps other data until all are matched */
 	bool lacking;       /* SINK_UNCHANGED: as sink_refresh() with the result 1 */
+	bool is_new;        /* nothing has the name, */
+	uint64_t held_bytes; /* space that the file will replace: (at most) of an existing one, and of a part */
 	const char *restart_why; /* why an existing part is not used, a phrase; or NULL */
 };
 

@@ -31,7 +31,7 @@ static struct session open_session(unsigned port, uint8_t role, const char *path
 	struct session s = { .port = port, .control = control(port) };
 	uint8_t paths[WIRE_PATH_MAX + 3], out[WIRE_OPEN_BYTES(sizeof paths)];
 	struct wire_open o = { .role = role, .cipher = PTCP_CIPHER_AES128GCM,
-		.flags = path != NULL ? WIRE_OPEN_VERIFY : 0,
+		.flags = path == NULL ? 0 : WIRE_OPEN_VERIFY | WIRE_OPEN_NO_PREFLIGHT,
 		.streams = (uint16_t)streams, .n_paths = path != NULL };
 
 	o.paths.p = paths;

@@ -8,6 +8,8 @@ static void ask_to(struct peer *p, uint8_t role, const char *path, size_t n, uin
 	struct wire_open o = { .role = role, .cipher = PTCP_CIPHER_AES128GCM, .flags = flags, .streams = 2,
 		.n_paths = 1, .preserve = preserve };
 
+	if (role == WIRE_ACCEPTOR_RECEIVES)
+		o.flags |= WIRE_OPEN_NO_PREFLIGHT; /* some attacks offer more than any disk has room for */
 	o.paths.p = paths;
 	o.paths.n = wire_path_encode(paths, 0, (struct span){ (const uint8_t *)path, n });
 	peer_send(p, out, wire_open_encode(out, &o));

@@ -313,6 +313,11 @@ static int faulty_clonerange(int fd, int from, uint64_t off, uint64_t n)
 
 long fx_file_system = NFS_SUPER_MAGIC;
 
+static int faulty_faccessat(int at, const char *path, int mode, int flags)
+{
+	return fault(FX_faccessat) ? -1 : sys_real.faccessat(at, path, mode, flags);
+}
+
 static int faulty_fstatfs(int fd, struct statfs *st)
 {
 	int r = fault(FX_fstatfs) ? -1 : sys_real.fstatfs(fd, st);

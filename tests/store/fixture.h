@@ -58,7 +58,7 @@ extern const struct sys fx_sys;
 extern long fx_file_system;
 
 #define FX_CALLS(X) \
-	X(openat) X(openat2) X(close) X(dup) X(fstat) X(fstatat) X(fstatfs) X(fdopendir) \
+	X(openat) X(openat2) X(close) X(dup) X(fstat) X(fstatat) X(fstatfs) X(faccessat) X(fdopendir) \
 	X(readdir) X(closedir) X(readlinkat) X(preadv2) X(pwrite) X(ftruncate) X(flock) \
 	X(fchmod) X(fchmodat) X(futimens) X(utimensat) X(mkdirat) X(symlinkat) X(renameat) \
 	X(unlinkat) X(fallocate) X(lseek) X(sendfile) X(cachestat) X(setdirect) X(dioalign) X(clonerange) \

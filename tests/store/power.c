@@ -509,6 +509,11 @@ static int real_fstatat(int at, const char *path, struct stat *st, int flags)
 	return sys_real.fstatat(at, path, st, flags);
 }
 
+static int real_faccessat(int at, const char *path, int mode, int flags)
+{
+	return sys_real.faccessat(at, path, mode, flags);
+}
+
 static int real_fstatfs(int fd, struct statfs *st) { return sys_real.fstatfs(fd, st); }
 
 static ssize_t real_preadv2(int fd, const struct iovec *v, int n, off_t at, int flags)
@@ -518,7 +523,8 @@ static ssize_t real_preadv2(int fd, const struct iovec *v, int n, off_t at, int 
 
 const struct sys power_sys = {
 	.openat = power_openat, .openat2 = power_openat2, .close = power_close, .dup = power_dup,
-	.fstat = real_fstat, .fstatat = real_fstatat, .fstatfs = real_fstatfs, .preadv2 = real_preadv2,
+	.fstat = real_fstat, .fstatat = real_fstatat, .fstatfs = real_fstatfs, .faccessat = real_faccessat,
+	.preadv2 = real_preadv2,
 	.flock = real_flock, .lseek = real_lseek,
 	.pwrite = power_pwrite, .ftruncate = power_ftruncate, .fallocate = power_fallocate,
 	.fsync = power_fsync, .fdatasync = power_fdatasync, .syncfs = power_syncfs,

@@ -46,7 +46,7 @@ static void receive(const char *name, const char *text)
 /* An unsized file: made for the largest size. */
 static struct sink *make_unsized(const char *name)
 {
-	const struct sink_opts o = { .block_bytes = 4, .rules.flags = RULE_IGNORE_TIMES };
+	const struct sink_opts o = { .block_bytes = 4, .rules.flags = RULE_IGNORE_TIMES, .unsized = true };
 	struct sink *s = sink_new(fx_root, name, UINT64_C(1) << 45, &plain, &o);
 
 	assert_non_null(s);
@@ -158,6 +158,32 @@ static void empty_file(void **state)
 	sink_unref(s);
 	fx_holds("g", "");
 	assert_int_equal(fx_count(""), 2);
+}
+
+/* As on FAT, beyond 4 GiB: fails before a byte, and leaves nothing. The same where the size always fits, or where the
+ * file system cannot tell. */
+static void larger_than_files_can_be(void **state)
+{
+	static const struct { uint64_t size_bytes; int sys, r; } table[] = { { UINT64_C(5) << 30, EINVAL, PTCP_EIO },
+		{ UINT64_C(5) << 30, ESPIPE, 0 }, { INT32_MAX, EINVAL, 0 } };
+	struct ptcp_err e;
+	struct sink *s;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof table / sizeof *table; i++) {
+		s = make("f", table[i].size_bytes);
+		fx_fail_always(FX_lseek, table[i].sys);
+		assert_int_equal(sink_write(s, "x", 1, 0, 0, &e), table[i].r);
+		if (table[i].r != 0) {
+			assert_int_equal(e.sys, EFBIG);
+			assert_non_null(strstr(e.msg, "f: larger than files of this file system can be ("));
+		}
+		fx_heal();
+		sink_discard(s);
+		sink_unref(s);
+		assert_int_equal(fx_count(""), 0);
+	}
 }
 
 /* The length is what was announced, where the end of the file is a hole too. */
@@ -838,7 +864,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fx_tree_test(one_file), fx_tree_test(a_size_at_the_end), fx_tree_test(a_kept_beginning),
-		fx_tree_test(empty_file), fx_tree_test(hole_at_the_end),
+		fx_tree_test(empty_file), fx_tree_test(larger_than_files_can_be), fx_tree_test(hole_at_the_end),
 		fx_tree_test(metadata), fx_tree_test(default_acl), fx_tree_test(odd_names),
 		fx_tree_test(replaces), fx_tree_test(leftovers), fx_tree_test(planted), fx_tree_test(lost_its_name),
 		fx_tree_test(busy),

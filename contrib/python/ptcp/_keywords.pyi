@@ -45,6 +45,7 @@ class AdviceOptions(TypedDict, total=False):
     wire_delta: Literal["auto", "on", "off"] | None
     wire_compress: int | Literal["off", "auto"] | None
     wire_detect_renames: bool | None
+    wire_no_preflight: bool | None
     preserve_chmod: Text | None
     preserve_chown: Text | None
     preserve_user_map: Text | None
