@@ -81,6 +81,14 @@ PTCP_API int ptcp_revoke(const char *config_dir, const char *fingerprint, struct
 typedef void ptcp_permission_fn(void *arg, const struct ptcp_permission *p);
 PTCP_API int ptcp_authorized_each(const char *config_dir, ptcp_permission_fn *each, void *arg, struct ptcp_err *e);
 
+/* Trusts a server, "HOST[:PORT]", by its fingerprint, in place of earlier ones; with `authority` all hosts of these
+ * patterns, "NAME,*.SITE", that have a certificate of the authority with the fingerprint. A line of known_hosts.
+ * PTCP_EUSAGE: malformed; PTCP_EREFUSED: the key is revoked. */
+PTCP_API int ptcp_host_trust(const char *config_dir, const char *host, const char *fingerprint, bool authority,
+    struct ptcp_err *e);
+/* Removes all lines of the server, or of authorities for exactly these patterns. PTCP_EUSAGE: there is none. */
+PTCP_API int ptcp_host_forget(const char *config_dir, const char *host, struct ptcp_err *e);
+
 /* A certificate: an authority, an Ed25519 key, states who a client is and what it may do at servers that trust the
  * authority (ptcp_authorize()), or for which hosts a server answers (@cert-authority in known_hosts). Strings are
  * borrowed. */
@@ -100,6 +108,8 @@ struct ptcp_certificate {
 PTCP_API void ptcp_certificate_init(struct ptcp_certificate *c);
 /* Makes the key of a certificate authority, a file with mode 0600; PTCP_EUSAGE: the file exists. */
 PTCP_API int ptcp_authority_generate(const char *path, char fingerprint[PTCP_FINGERPRINT_BYTES], struct ptcp_err *e);
+/* The fingerprint of an existing authority. */
+PTCP_API int ptcp_authority_show(const char *path, char fingerprint[PTCP_FINGERPRINT_BYTES], struct ptcp_err *e);
 /* Signs a certificate with that key and writes it as a line of text. PTCP_EUSAGE: malformed. */
 #define PTCP_CERTIFICATE_BYTES 1024
 PTCP_API int ptcp_certificate_sign(const char *key_path, const struct ptcp_certificate *c,
@@ -110,6 +120,8 @@ PTCP_API int ptcp_certificate_install(const char *config_dir, const char *line, 
 /* Calls `each` on this thread for every certificate of this host. */
 typedef void ptcp_certificate_fn(void *arg, const struct ptcp_certificate *c);
 PTCP_API int ptcp_certificates_each(const char *config_dir, ptcp_certificate_fn *each, void *arg, struct ptcp_err *e);
+/* Calls `each` for the certificate of a line. PTCP_EUSAGE: it is none, or its signature is invalid. */
+PTCP_API int ptcp_certificate_read(const char *line, ptcp_certificate_fn *each, void *arg, struct ptcp_err *e);
 /* Accepts the certificate with this serial number no longer. */
 PTCP_API int ptcp_certificate_revoke(const char *config_dir, const char *serial, struct ptcp_err *e);
 

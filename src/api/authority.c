@@ -26,6 +26,18 @@ int ptcp_authority_generate(const char *path, char fingerprint[PTCP_FINGERPRINT_
 	return 0;
 }
 
+int ptcp_authority_show(const char *path, char fingerprint[PTCP_FINGERPRINT_BYTES], struct ptcp_err *e)
+{
+	struct identity id;
+	int r;
+
+	if ((r = identity_file(&id, path, false, e)) < 0)
+		return r;
+	strcpy(fingerprint, id.fingerprint);
+	identity_fini(&id);
+	return 0;
+}
+
 /* ---- Signing ---- */
 
 /* Relative, without "..": links made by other clients must not change the meaning of the path. */
@@ -105,6 +117,12 @@ int ptcp_certificate_sign(const char *key_path, const struct ptcp_certificate *o
 
 /* ---- Certificates of the local host ---- */
 
+static int check_signature(const uint8_t *bytes, size_t n, struct ptcp_err *e)
+{
+	return certificate_is_signed(bytes, n) ? 0 : err_set(e, PTCP_EUSAGE,
+	    "the certificate: invalid signature, damaged or forged (copy the line again)");
+}
+
 int ptcp_certificate_install(const char *config_dir, const char *line, struct ptcp_err *e)
 {
 	uint8_t bytes[CERTIFICATE_MAX_BYTES];
@@ -119,10 +137,7 @@ int ptcp_certificate_install(const char *config_dir, const char *line, struct pt
 	if (strcmp(c.subject, id.fingerprint) != 0)
 		r = err_set(e, PTCP_EUSAGE, "the certificate is for the key %s, and this host has %s (have the "
 		    "authority sign for this host, as its user)", c.subject, id.fingerprint);
-	else if (!certificate_is_signed(bytes, n))
-		r = err_set(e, PTCP_EUSAGE,
-		    "the certificate: invalid signature, damaged or forged (copy the line again)");
-	else
+	else if ((r = check_signature(bytes, n, e)) == 0)
 		r = certificates_add(config_dir, bytes, n, e);
 	identity_fini(&id);
 	return r;
@@ -150,6 +165,20 @@ static void list_one(const struct certificate *c, ptcp_certificate_fn *each, voi
 	out.until_s = c->until_s <= INT64_MAX ? (int64_t)c->until_s : INT64_MAX;
 	serial_text(out.serial, c->serial);
 	each(arg, &out);
+}
+
+int ptcp_certificate_read(const char *line, ptcp_certificate_fn *each, void *arg, struct ptcp_err *e)
+{
+	uint8_t bytes[CERTIFICATE_MAX_BYTES];
+	struct certificate c;
+	size_t n;
+	int r;
+
+	if ((r = certificate_parse(bytes, &n, line, e)) < 0 || (r = check_signature(bytes, n, e)) < 0)
+		return r;
+	certificate_decode(&c, bytes, n);
+	list_one(&c, each, arg);
+	return 0;
 }
 
 int ptcp_certificates_each(const char *config_dir, ptcp_certificate_fn *each, void *arg, struct ptcp_err *e)

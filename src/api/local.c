@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conn/remote.h"
 #include "core/clock.h"
 #include "core/err.h"
 #include "core/opts.h"
@@ -17,6 +18,7 @@
 #include "store/hash.h"
 
 #define HASH_BYTES (1u << 20)
+#define KNOWN_NAME_BYTES (SOCK_HOST_BYTES + 10)
 
 const char *ptcp_version(void) { return PTCP_VERSION; }
 
@@ -158,6 +160,50 @@ int ptcp_revoke(const char *config_dir, const char *fingerprint, struct ptcp_err
 	if ((r = authorized_set(config_dir, fingerprint, NULL, e)) == 0 && known == 0)
 		return err_set(e, PTCP_EUSAGE, "%s: not authorized on this host (see authorized_clients)", fingerprint);
 	return r < 0 ? r : 0;
+}
+
+/* ---- Known hosts ---- */
+
+/* "HOST:PORT", as transfers look a server up; a host that is reached through SSH has no line. */
+static int known_name(char out[KNOWN_NAME_BYTES], const char *host, struct ptcp_err *e)
+{
+	struct remote at;
+	int r;
+
+	if ((r = remote_parse_host(&at, host, e)) < 0)
+		return r;
+	if (at.ssh)
+		return err_set(e, PTCP_EUSAGE, "%.200s: reached through SSH, which has known_hosts of its own (for a "
+		    "server, write HOST or HOST:PORT)", host);
+	remote_name(&at, out, KNOWN_NAME_BYTES);
+	return 0;
+}
+
+int ptcp_host_trust(const char *config_dir, const char *host, const char *fingerprint, bool authority,
+    struct ptcp_err *e)
+{
+	char name[KNOWN_NAME_BYTES], own[PTCP_FINGERPRINT_BYTES];
+	int r;
+
+	if ((r = check_fingerprint(fingerprint, e)) < 0 || (!authority && (r = known_name(name, host, e)) < 0) ||
+	    (r = show(config_dir, false, own, e)) < 0) /* creates the directory */
+		return r;
+	r = known_hosts_set(config_dir, authority ? host : name, authority, fingerprint, e);
+	return r < 0 ? r : 0;
+}
+
+int ptcp_host_forget(const char *config_dir, const char *host, struct ptcp_err *e)
+{
+	char name[KNOWN_NAME_BYTES], shown[TEXT_NAME_BYTES];
+	int hosts = 0, authorities = 0;
+
+	if (known_name(name, host, NULL) == 0 && (hosts = known_hosts_set(config_dir, name, false, NULL, e)) < 0)
+		return hosts;
+	if (text_is_word(host) && known_hosts_patterns_ok(host) &&
+	    (authorities = known_hosts_set(config_dir, host, true, NULL, e)) < 0)
+		return authorities;
+	return hosts + authorities > 0 ? 0 : err_set(e, PTCP_EUSAGE, "%s: not in known_hosts (name it as a line there "
+	    "does)", text_escape(shown, sizeof shown, host));
 }
 
 /* ---- File systems ---- */

@@ -15,11 +15,12 @@
 
 #define EXPIRES_NS (90 * 86400 * NS_PER_S)
 #define EXPIRES_MAX_NS (200000 * NS_PER_S * 86400)
+#define LINE_BYTES (PTCP_CERTIFICATE_BYTES + 2)
 #define SKEW_S 300 /* certificates are valid from then on: clocks differ */
 
 struct key_opts {
 	struct ptcp_permission permission;
-	const char *ca, *hosts;
+	const char *ca, *hosts, *certificate;
 	uint64_t expires_ns;
 	bool certificates, json;
 };
@@ -50,14 +51,16 @@ static const struct opt key_options[] = {
 	{ "quota", 0, "SIZE", "authorize, sign: limit of the space used beneath the client's directory", opt_bytes,
 		AT(quota_bytes), 4096, 1e18 },
 	{ "name", 0, "NAME", "authorize, sign: name of the client in the log, one word", opt_text, AT(name), 0, 0 },
-	{ "ca", 0, "FILE", "generate, sign: key of a certificate authority; authorize: its fingerprint", opt_text,
-		offsetof(struct key_opts, ca), 0, 0 },
+	{ "ca", 0, "FILE", "generate, sign, show: key of a certificate authority; authorize, trust: its fingerprint",
+	    opt_text, offsetof(struct key_opts, ca), 0, 0 },
+	{ "certificate", 0, "FILE", "show: print the certificate of a file", opt_text,
+		offsetof(struct key_opts, certificate), 0, 0 },
 	{ "hosts", 0, "HOST,..", "sign: for a server, its names, addresses or patterns, by commas", opt_text,
 		offsetof(struct key_opts, hosts), 0, 0 },
 	{ "expires", 0, "TIME", "sign: validity (default: 90d)", set_expires, 0, 0, 0 },
 	{ "certificates", 0, NULL, "show: print the certificates of this host", opt_true,
 		offsetof(struct key_opts, certificates), 0, 0 },
-	{ "json", 0, NULL, "list, show --certificates: print one JSON object per line", opt_true,
+	{ "json", 0, NULL, "list, show --certificates or --certificate: print one JSON object per line", opt_true,
 		offsetof(struct key_opts, json), 0, 0 },
 	{ .name = NULL },
 };
@@ -194,36 +197,64 @@ static int sign(const struct key_opts *o, const char *fingerprint, struct ptcp_e
 	return r;
 }
 
-/* `file`: "-" for the standard input. */
-static int install(const char *file, struct ptcp_err *e)
+/* The line of a certificate. `file`: "-" for the standard input. */
+static int read_line(const char *file, char line[LINE_BYTES], struct ptcp_err *e)
 {
-	char line[PTCP_CERTIFICATE_BYTES + 2], shown[TEXT_NAME_BYTES];
+	char shown[TEXT_NAME_BYTES];
 	FILE *f = text_is_stdio(file) ? stdin : fopen(file, "re");
 	bool got;
 
 	if (f == NULL)
 		return err_sys(e, PTCP_EUSAGE, "%s", text_escape(shown, sizeof shown, file));
-	got = fgets(line, sizeof line, f) != NULL;
+	got = fgets(line, LINE_BYTES, f) != NULL;
 	if (f != stdin)
 		fclose(f);
 	if (!got)
 		return err_set(e, PTCP_EUSAGE, "%s: empty (give the line that ptcp key sign has printed)",
 		    text_escape(shown, sizeof shown, file));
-	return ptcp_certificate_install(NULL, line, e);
+	return 0;
+}
+
+static int install(const char *file, struct ptcp_err *e)
+{
+	char line[LINE_BYTES];
+	int r = read_line(file, line, e);
+
+	return r < 0 ? r : ptcp_certificate_install(NULL, line, e);
+}
+
+/* The certificate, and for whom it is: its key is no secret of this host. */
+static void print_read(void *arg, const struct ptcp_certificate *c)
+{
+	const struct key_opts *o = arg;
+
+	if (!o->json)
+		printf("%s  ", c->fingerprint);
+	print_certificate(arg, c);
+}
+
+static int show_file(struct key_opts *o, struct ptcp_err *e)
+{
+	char line[LINE_BYTES];
+	int r = read_line(o->certificate, line, e);
+
+	return r < 0 ? r : ptcp_certificate_read(line, print_read, o, e);
 }
 
 /* ---- Actions ---- */
 
-enum action { SHOW, GENERATE, LIST, INSTALL, AUTHORIZE, REVOKE, SIGN, N_ACTIONS };
+enum action { SHOW, GENERATE, LIST, INSTALL, AUTHORIZE, REVOKE, SIGN, TRUST, FORGET, N_ACTIONS };
 
 #define PERMISSIONS " read-only write-once no-relay root quota name ca "
+
+#define ALL_ACTIONS "show, generate, list, install, authorize, revoke, sign, trust or forget"
 
 static const struct {
 	const char *name;
 	const char *options; /* names in key_options, each between blanks */
 	const char *operand; /* NULL: takes none */
 } uses[N_ACTIONS] = {
-	[SHOW] = { "show", " certificates json ", NULL },
+	[SHOW] = { "show", " ca certificate certificates json ", NULL },
 	[GENERATE] = { "generate", " ca ", NULL },
 	[LIST] = { "list", " json ", NULL },
 	[INSTALL] = { "install", "", "file with a certificate (- for the standard input)" },
@@ -232,10 +263,15 @@ static const struct {
 	[REVOKE] = { "revoke", "", "fingerprint (SHA256:..) or serial number of a certificate" },
 	[SIGN] = { "sign", PERMISSIONS "hosts expires ",
 	"fingerprint (SHA256:.., as 'ptcp key show' prints it on the client)" },
+	[TRUST] = { "trust", " ca ",
+	"a host and its fingerprint (HOST[:PORT] SHA256:.., as 'ptcp key show' prints it there)" },
+	[FORGET] = { "forget", "", "host, or patterns of an authority, as they stand in known_hosts" },
 };
 
-static int run_action(enum action action, struct key_opts *o, const char *operand, struct ptcp_err *e)
+/* `operands` end in NULL; the first is the action. */
+static int run_action(enum action action, struct key_opts *o, char *const *operands, struct ptcp_err *e)
 {
+	const char *operand = operands[1];
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
 	int r;
 
@@ -247,6 +283,9 @@ static int run_action(enum action action, struct key_opts *o, const char *operan
 		o->permission.authority = o->ca != NULL;
 		o->permission.fingerprint = o->ca != NULL ? o->ca : operand;
 		return authorize_client(&o->permission, e);
+	case TRUST:
+		return ptcp_host_trust(NULL, operand, o->ca != NULL ? o->ca : operands[2], o->ca != NULL, e);
+	case FORGET: return ptcp_host_forget(NULL, operand, e);
 	case REVOKE:
 		return strncmp(operand, "SHA256:", 7) == 0 ? ptcp_revoke(NULL, operand, e) :
 		    ptcp_certificate_revoke(NULL, operand, e);
@@ -257,7 +296,9 @@ static int run_action(enum action action, struct key_opts *o, const char *operan
 	default:
 		if (o->certificates)
 			return ptcp_certificates_each(NULL, print_certificate, o, e);
-		r = ptcp_key_show(NULL, fingerprint, e);
+		if (o->certificate != NULL)
+			return show_file(o, e);
+		r = o->ca != NULL ? ptcp_authority_show(o->ca, fingerprint, e) : ptcp_key_show(NULL, fingerprint, e);
 	}
 	if (r == 0)
 		puts(fingerprint);
@@ -281,8 +322,11 @@ static int check_options(enum action action, const struct key_opts *o, const str
 		if (options_is_given(given, &key_options[i]) && !takes(action, &key_options[i]))
 			return err_set(e, PTCP_EUSAGE, "key %s: takes no --%s (see ptcp key --help)", uses[action].name,
 			    key_options[i].name);
-	if (action == SHOW && o->json && !o->certificates)
+	if (action == SHOW && o->json && !o->certificates && o->certificate == NULL)
 		return err_set(e, PTCP_EUSAGE, "key show: takes no --json without --certificates (add --certificates)");
+	if (action == SHOW && (o->ca != NULL) + (o->certificate != NULL) + o->certificates > 1)
+		return err_set(e, PTCP_EUSAGE, "key show: takes one of --ca, --certificate and --certificates (leave "
+		    "the others out)");
 	return 0;
 }
 
@@ -301,7 +345,7 @@ static int find_action(const char *name, enum action *out, struct ptcp_err *e)
 	for (a = SHOW; a < N_ACTIONS; a++)
 		suggest_offer(&near, uses[a].name);
 	return err_set(e, PTCP_EUSAGE, "key %s: no such action (%s%s%s)", text_escape(shown, sizeof shown, name),
-	    near.best != NULL ? "did you mean " : "show, generate, list, install, authorize, revoke or sign",
+	    near.best != NULL ? "did you mean " : ALL_ACTIONS,
 	    near.best != NULL ? near.best : "", near.best != NULL ? "?" : "");
 }
 
@@ -310,19 +354,19 @@ static int check_and_run(struct key_opts *o, const struct options_given *given, 
 {
 	char shown[TEXT_NAME_BYTES];
 	enum action action;
-	bool one;
-	int r;
+	int wanted, r;
 
 	if ((r = find_action(operands[0], &action, e)) < 0 || (r = check_options(action, o, given, e)) < 0)
 		return r;
-	one = uses[action].operand != NULL && !(action == AUTHORIZE && o->ca != NULL);
-	if (one && n != 2)
-		return err_set(e, PTCP_EUSAGE, "key %s: needs one operand: %s", uses[action].name,
-		    uses[action].operand);
-	if (!one && n != 1)
+	wanted = 1 + (uses[action].operand != NULL) + (action == TRUST) -
+	    ((action == AUTHORIZE || action == TRUST) && o->ca != NULL);
+	if (n < wanted || (wanted == 2 && n > 2))
+		return err_set(e, PTCP_EUSAGE, wanted == 3 ? "key %s: needs two operands: %s" :
+		    "key %s: needs one operand: %s", uses[action].name, uses[action].operand);
+	if (n > wanted)
 		return err_set(e, PTCP_EUSAGE, "key %s: takes no further operand (leave '%s' out)", uses[action].name,
-		    text_escape(shown, sizeof shown, operands[1]));
-	return run_action(action, o, n == 2 ? operands[1] : NULL, e);
+		    text_escape(shown, sizeof shown, operands[wanted]));
+	return run_action(action, o, operands, e);
 }
 
 static int run_key(const struct command *c, int argc, char **argv)
@@ -342,6 +386,7 @@ static int run_key(const struct command *c, int argc, char **argv)
 static const struct opt_group tables[] = { GROUP_OWN(key_options), GROUP_END };
 
 const struct command command_key = { "key", "show | generate | list | authorize FINGERPRINT [options] | revoke "
-	"FINGERPRINT|SERIAL | sign --ca FILE FINGERPRINT [options] | install FILE",
-	"manage the identity of this host, certificates, and authorized clients", run_key, tables, 1, INT_MAX,
-	"needs an action: show, generate, list, install, authorize, revoke or sign" };
+	"FINGERPRINT|SERIAL | sign --ca FILE FINGERPRINT [options] | install FILE | trust HOST FINGERPRINT | "
+	"trust HOSTS --ca FINGERPRINT | forget HOST",
+	"manage the identity of this host, certificates, authorized clients, and known hosts", run_key, tables, 1,
+	INT_MAX, "needs an action: " ALL_ACTIONS };

@@ -135,6 +135,28 @@ int ptcp_authority_generate(const char *path, char fingerprint[PTCP_FINGERPRINT_
 	return key("authority", fingerprint, e);
 }
 
+int ptcp_authority_show(const char *path, char fingerprint[PTCP_FINGERPRINT_BYTES], struct ptcp_err *e)
+{
+	snprintf(fake.ca, sizeof fake.ca, "%s", path);
+	return key("show-authority", fingerprint, e);
+}
+
+int ptcp_host_trust(const char *dir, const char *host, const char *fingerprint, bool authority, struct ptcp_err *e)
+{
+	(void)dir;
+	snprintf(fake.perm_name, sizeof fake.perm_name, "%s", host);
+	snprintf(fake.fingerprint, sizeof fake.fingerprint, "%s", fingerprint);
+	fake.perm_authority = authority;
+	return key("trust", NULL, e);
+}
+
+int ptcp_host_forget(const char *dir, const char *host, struct ptcp_err *e)
+{
+	(void)dir;
+	snprintf(fake.perm_name, sizeof fake.perm_name, "%s", host);
+	return key("forget", NULL, e);
+}
+
 int ptcp_certificate_sign(const char *key_path, const struct ptcp_certificate *c, char line[PTCP_CERTIFICATE_BYTES],
     struct ptcp_err *e)
 {
@@ -156,10 +178,19 @@ int ptcp_certificate_install(const char *dir, const char *line, struct ptcp_err 
 	return key("install", NULL, e);
 }
 
+static const struct ptcp_certificate of_ann = { .size = sizeof of_ann, .fingerprint = FP, .authority = FP,
+	.name = "ann", .root = "a b", .read_only = true, .until_s = 86400, .serial = "00000000000000a1" };
+
+int ptcp_certificate_read(const char *line, ptcp_certificate_fn *each, void *arg, struct ptcp_err *e)
+{
+	snprintf(fake.perm_name, sizeof fake.perm_name, "%s", line);
+	each(arg, &of_ann);
+	return key("read", NULL, e);
+}
+
 int ptcp_certificates_each(const char *dir, ptcp_certificate_fn *each, void *arg, struct ptcp_err *e)
 {
-	struct ptcp_certificate c = { .size = sizeof c, .fingerprint = FP, .authority = FP,
-		.name = "ann", .root = "a b", .read_only = true, .until_s = 86400, .serial = "00000000000000a1" };
+	struct ptcp_certificate c = of_ann;
 
 	(void)dir;
 	each(arg, &c);

@@ -361,6 +361,12 @@ static void keys(void **state)
 		"key sign x", "key sign --ca f", "key install", "key generate --name x", "key authorize --ca " FP " x",
 		"key sign --ca f --expires 0 " FP, "key sign --ca f --expires soon " FP, "key list --certificates",
 		"key authorize " FP " --quota 0", "key authorize " FP " --quota much", "key list --quota 1GB",
+		"key trust", "key trust a", "key trust a " FP " x", "key trust *.x --ca " FP " x", "key trust --ca " FP,
+		"key trust a " FP " --json", "key forget", "key forget a b", "key forget a --ca " FP,
+		"key show --ca f --json",
+		"key show --ca f --certificates", "key show --ca f --certificate g", "key list --certificate g",
+		"key show --certificate g --certificates", "key show --certificate /dev/null",
+		"key show --certificate /no/x",
 	};
 	char here[512];
 
@@ -397,6 +403,19 @@ static void keys(void **state)
 	    "\",\"name\":null,\"read_only\":false,\"write_once\":false,\"relay\":false,\"root\":null,\"quota_bytes\":null,\"authority\":false}\n");
 	assert_int_equal(command("key revoke " FP), 0);
 	assert_string_equal(fake.called, "revoke");
+	assert_int_equal(command("key trust host:1 " FP), 0);
+	assert_string_equal(fake.called, "trust");
+	assert_string_equal(fake.perm_name, "host:1");
+	assert_string_equal(fake.fingerprint, FP);
+	assert_false(fake.perm_authority);
+	assert_int_equal(command("key trust *.x,y --ca " FP), 0);
+	assert_string_equal(fake.perm_name, "*.x,y");
+	assert_string_equal(fake.fingerprint, FP);
+	assert_true(fake.perm_authority);
+	assert_int_equal(command("key forget *.x,y"), 0);
+	assert_string_equal(fake.called, "forget");
+	assert_string_equal(fake.perm_name, "*.x,y");
+	assert_string_equal(cap.out, "");
 	fake.key_code = PTCP_ECONFIG;
 	fake.sentence = "identity.pem: others can read it (chmod 600)";
 	assert_int_equal(command("key show"), 2);
@@ -412,7 +431,26 @@ static void keys(void **state)
 
 static void certificates(void **state)
 {
+	char path[] = "/tmp/ptcp-test-XXXXXX", line[100];
+	int fd = mkstemp(path);
+
 	(void)state;
+	assert_int_equal(write(fd, "ptcp-certificate AAAA\n", 22), 22);
+	close(fd);
+	snprintf(line, sizeof line, "key show --certificate %s", path);
+	assert_int_equal(command(line), 0);
+	assert_string_equal(fake.called, "read");
+	assert_string_equal(fake.perm_name, "ptcp-certificate AAAA\n");
+	assert_string_equal(cap.out, FP "  00000000000000a1  " FP "  client ann  read-only  relay  a b  "
+	    "1970-01-01T00:00:00Z to 1970-01-02T00:00:00Z  expired\n");
+	strcat(line, " --json");
+	assert_int_equal(command(line), 0);
+	assert_non_null(strstr(cap.out, "\"for\":\"client\",\"name\":\"ann\""));
+	unlink(path);
+	assert_int_equal(command("key show --ca ca.pem"), 0);
+	assert_string_equal(fake.called, "show-authority");
+	assert_string_equal(fake.ca, "ca.pem");
+	assert_string_equal(cap.out, FP "\n");
 	assert_int_equal(command("key generate --ca ca.pem"), 0);
 	assert_string_equal(fake.called, "authority");
 	assert_string_equal(fake.ca, "ca.pem");

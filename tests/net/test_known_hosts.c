@@ -74,6 +74,66 @@ static void added_to_an_unfinished_line(void **state)
 	assert_int_equal(known("b:1", B), HOST_MATCHES);
 }
 
+#define LONG_BYTES 2000
+
+/* Lines in which A, B and C behind a blank stand for fingerprints. */
+static const char *long_form(char out[LONG_BYTES], const char *text)
+{
+	size_t n = 0;
+
+	for (out[0] = '\0'; *text != '\0'; text++)
+		if (n > 0 && (out[n - 1] == ' ' || out[n - 1] == '\t') && *text >= 'A' && *text <= 'C')
+			n += (size_t)snprintf(out + n, LONG_BYTES - n, "%s", *text == 'A' ? A : *text == 'B' ? B : C);
+		else
+			n += (size_t)snprintf(out + n, LONG_BYTES - n, "%c", *text);
+	return out;
+}
+
+/* The file after each change, and what the change has found. */
+static void set_by_command(void **state)
+{
+	static const struct {
+		const char *before, *host;
+		bool authority;
+		const char *fingerprint; /* NULL: forgotten */
+		int r;
+		const char *after;
+	} table[] = {
+		{ "", "a:1", false, A, 0, "a:1 A\n" },
+		{ "a:1 A\n", "a:1", false, B, 1, "a:1 B\n" },
+		{ "# c\nA:1 A\nb:1 C\n  a:1\tB # old\n", "a:1", false, C, 1, "# c\nb:1 C\na:1 C\n" },
+		{ "a:1 A\na:11 A\nb:1 A", "a:1", false, NULL, 1, "a:11 A\nb:1 A\n" },
+		{ "a:1 A\n", "b:1", false, NULL, 0, "a:1 A\n" },
+		{ "a:1 A\n", "*.x", true, A, 0, "a:1 A\n@cert-authority *.x A\n" },
+		{ "@cert-authority *.x A\n@cert-authority *.y A\n", "*.x", true, B, 1,
+		    "@cert-authority *.y A\n@cert-authority *.x B\n" },
+		{ "@cert-authority *.x,b A\n@cert-authority *.X A\na:1 A\n", "*.x", true, NULL, 1,
+		    "@cert-authority *.x,b A\na:1 A\n" },
+		{ "a:1 A\n", "a:1", true, A, PTCP_EUSAGE, "a:1 A\n" }, /* patterns have no ports */
+		{ "a:1 A\n", "a b", false, A, PTCP_EUSAGE, "a:1 A\n" },
+		{ "a:1 A\n", "@cert-authority", false, A, PTCP_EUSAGE, "a:1 A\n" },
+		{ "a:1 A\n", "#a", false, NULL, PTCP_EUSAGE, "a:1 A\n" },
+		{ "a:1 A\n", "", true, A, PTCP_EUSAGE, "a:1 A\n" },
+		{ "a:1 B\n", "a:1", false, A, PTCP_EREFUSED, "a:1 B\n" }, /* the last: A is revoked */
+	};
+	char text[LONG_BYTES], got[LONG_BYTES] = "";
+	size_t i;
+	FILE *f;
+
+	(void)state;
+	for (i = 0; i < sizeof table / sizeof *table; i++) {
+		if (table[i].r == PTCP_EREFUSED)
+			assert_int_equal(revoked_set(nf_dir, A, 0, false, NULL), 0);
+		nf_write("known_hosts", long_form(text, table[i].before), 0600);
+		assert_int_equal(known_hosts_set(nf_dir, table[i].host, table[i].authority, table[i].fingerprint, NULL),
+		    table[i].r);
+		assert_non_null(f = fopen(nf_path("known_hosts"), "r"));
+		got[fread(got, 1, sizeof got - 1, f)] = '\0';
+		fclose(f);
+		assert_string_equal(got, long_form(text, table[i].after));
+	}
+}
+
 static void hosts_that_no_line_holds(void **state)
 {
 	char host[700];
@@ -440,7 +500,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		nf_test(hosts_are_known), nf_test(garbage_is_not_trusted), nf_test(added_to_an_unfinished_line),
-		nf_test(hosts_that_no_line_holds), nf_test(many_write_known_hosts), nf_test(many_processes_meet_a_host),
+		nf_test(set_by_command), nf_test(hosts_that_no_line_holds),
+		nf_test(many_write_known_hosts), nf_test(many_processes_meet_a_host),
 		nf_test(hosts_that_others_wrote_are_not_trusted), nf_test(lines_with_a_nul), nf_test(no_regular_file),
 		certified_test(hosts_by_certificate), certified_test(asterisks_match_one_label),
 		certified_test(reasons), nf_test(malformed_authorities),

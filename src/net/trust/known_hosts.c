@@ -18,6 +18,10 @@
 
 #define HOST_TEXT_BYTES 300
 
+static const char marker[] = "@cert-authority";
+
+#define HOST_LINE_BYTES (HOST_TEXT_BYTES + sizeof marker)
+
 /* ---- Certificates ---- */
 
 /* The host of "HOST:PORT" or "[V6]:PORT", in lower case. */
@@ -151,7 +155,7 @@ static int check_authority(struct host_lookup *u, const char *first, char *rest,
 {
 	char *patterns = trust_word(&rest), *authority = trust_word(&rest);
 
-	if (strcmp(first, "@cert-authority") != 0 || patterns == NULL || authority == NULL ||
+	if (strcmp(first, marker) != 0 || patterns == NULL || authority == NULL ||
 	    !known_hosts_patterns_ok(patterns) || !identity_fingerprint_ok(authority))
 		return err_set(e, PTCP_ECONFIG, "known_hosts, line %u: not @cert-authority, host patterns without "
 		    "ports, and a fingerprint (correct the line: no host is trusted until then)", line);
@@ -222,7 +226,7 @@ bool known_hosts_single(const char *dir, const char *host, char fingerprint[PTCP
 
 int known_hosts_has_authority(const char *dir, struct ptcp_err *e)
 {
-	return trust_lines_have(dir, "known_hosts", "@cert-authority", e);
+	return trust_lines_have(dir, "known_hosts", marker, e);
 }
 
 /* ---- Adding ---- */
@@ -271,4 +275,56 @@ int known_hosts_add(const char *dir, const char *host, const char *fingerprint, 
 		r = append_host(path, host, fingerprint, e);
 	fd_close(&lock);
 	return r;
+}
+
+/* ---- Replacing ---- */
+
+/* The first words of a line of the host, as they are written there, or of an authority for exactly these patterns. */
+static int find_line(const char *dir, const char *host, bool authority, char out[HOST_LINE_BYTES], struct ptcp_err *e)
+{
+	char *rest, *name, *patterns;
+	struct trust_lines l;
+	int r;
+
+	if ((r = trust_lines_open(&l, dir, "known_hosts", e)) <= 0)
+		return r;
+	for (r = 0; r == 0 && trust_lines_next(&l, &name, &rest);) {
+		patterns = authority && strcmp(name, marker) == 0 ? trust_word(&rest) : NULL;
+		if (authority ? patterns != NULL && strcasecmp(patterns, host) == 0 : strcasecmp(name, host) == 0)
+			r = snprintf(out, HOST_LINE_BYTES, "%s%s%s", authority ? marker : "", authority ? " " : "",
+			    authority ? patterns : name) < (int)HOST_LINE_BYTES ? 1 :
+			    err_set(e, PTCP_ECONFIG, "known_hosts, line %u: too long (remove it with an editor)", l.n);
+	}
+	return trust_lines_close(&l, r, e);
+}
+
+static int forget_host(const char *dir, const char *host, bool authority, struct ptcp_err *e)
+{
+	char words[HOST_LINE_BYTES];
+	int r, found = 0;
+
+	while ((r = find_line(dir, host, authority, words, e)) > 0 &&
+	    (r = trust_lines_replace(dir, "known_hosts", words, NULL, NULL, e)) > 0)
+		found = 1;
+	return r < 0 ? r : found;
+}
+
+int known_hosts_set(const char *dir, const char *host, bool authority, const char *fingerprint, struct ptcp_err *e)
+{
+	char line[HOST_LINE_BYTES + PTCP_FINGERPRINT_BYTES + sizeof marker + 2];
+	int r, found;
+
+	if (authority ? !text_is_word(host) || !known_hosts_patterns_ok(host) : !host_ok(host))
+		return err_set(e, PTCP_EUSAGE, authority ?
+		    "%.200s: not host names, addresses or patterns, by commas, without ports (such as *.site.org)" :
+		    "%.200s: not a host that known_hosts can list (use its address)", host);
+	if (strlen(host) >= HOST_LINE_BYTES - sizeof marker)
+		return err_set(e, PTCP_EUSAGE, "the name of the host is too long for known_hosts (use its address)");
+	if (fingerprint != NULL && (r = known_hosts_check_revoked(dir, host, fingerprint, e)) < 0)
+		return r;
+	if ((found = forget_host(dir, host, authority, e)) < 0 || fingerprint == NULL)
+		return found;
+	snprintf(line, sizeof line, "%s%s%s %s", authority ? marker : "", authority ? " " : "", host, fingerprint);
+	r = trust_lines_replace(dir, "known_hosts", line, NULL, line, e);
+	return r < 0 ? r : found;
 }

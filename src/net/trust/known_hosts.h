@@ -29,5 +29,8 @@ bool known_hosts_patterns_ok(const char *patterns);
 int known_hosts_has_authority(const char *dir, struct ptcp_err *e);
 /* Appends a line unless the file contains it; safe among several processes. */
 int known_hosts_add(const char *dir, const char *host, const char *fingerprint, struct ptcp_err *e);
+/* Removes the lines of the host, or with `authority` those of the patterns, and adds a line (fingerprint NULL: none).
+ * Returns whether the file had listed it; PTCP_EUSAGE: malformed; PTCP_EREFUSED: the key is revoked. */
+int known_hosts_set(const char *dir, const char *host, bool authority, const char *fingerprint, struct ptcp_err *e);
 
 #endif
