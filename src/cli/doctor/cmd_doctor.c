@@ -11,7 +11,7 @@
 
 struct doctor_args {
 	struct client_opts connect; /* first */
-	bool no_speed;
+	bool no_speed, check;
 	const char *dir;
 	double rate_bps;
 	const char *target;
@@ -57,6 +57,7 @@ static const struct opt doctor_options[] = {
 	    AT(movers.ptcp), 0, 0 },
 	{ "probe", 0, "FOLDER", "what --movers runs on each host: print what it sees there", opt_text,
 	    AT(probe), 0, 0 },
+	{ "check", 0, NULL, "exit with status 1 if a finding is bad", opt_true, AT(check), 0, 0 },
 	{ "json", 0, NULL, "print a JSON object on standard output", opt_true, AT(connect.log.json), 0, 0 },
 	{ .name = NULL },
 };
@@ -143,6 +144,15 @@ static int check_movers(struct doctor_args *a, char *own, size_t cap, struct ptc
 	return 0;
 }
 
+/* Status 1, without a sentence: the findings are the sentences. */
+static int status_of(const struct doctor_args *a, const struct doctor *d)
+{
+	size_t count[3];
+
+	tally(d, count);
+	return a->check && count[2] > 0 ? EXIT_FAILED : 0;
+}
+
 static int run_doctor(const struct command *c, int argc, char **argv)
 {
 	struct doctor_args a;
@@ -169,7 +179,7 @@ static int run_doctor(const struct command *c, int argc, char **argv)
 		doctor_text(&d);
 	opt_copies_free(&a.movers.host, &a.movers.n_hosts);
 	client_opts_fini(&a.connect);
-	return command_end(c, r, &e);
+	return r == 0 ? status_of(&a, &d) : command_end(c, r, &e);
 }
 
 static const struct opt_group tables[] = { GROUP_OWN(doctor_options), GROUP_CONNECTION, GROUP_END };
