@@ -131,7 +131,7 @@ int remote_job_take_urls(struct ptcp_task *t, const char *const *urls, size_t n,
 			return r;
 		if (r == 0)
 			return err_set(e, PTCP_EUSAGE, "%s: not on another host (write ptcp://HOST/PATH or HOST:PATH)",
-			    shown);
+			    shown[0] != '\0' ? shown : "''");
 		if (i == 0)
 			t->target = each;
 		else if (!remote_same_host(&each, &t->target))

@@ -293,7 +293,10 @@ static void take_answer(struct dial *d, const struct resolve_answer *a)
 	char shown[TEXT_NAME_BYTES];
 
 	text_escape(shown, sizeof shown, d->host);
-	if (a->error != 0)
+	if (a->error != 0 && d->o.sock.family != 0)
+		err_set(&d->why, PTCP_ECONNECT, "resolving %s: no IPv%d address: %s (leave out -%d, or check the name)",
+		    shown, d->o.sock.family, resolve_error_text(a), d->o.sock.family);
+	else if (a->error != 0)
 		err_set(&d->why, PTCP_ECONNECT, "resolving %s: %s (check the name)", shown, resolve_error_text(a));
 	else
 		sort_addresses(d, a->all);

@@ -77,6 +77,7 @@ static void urls(void **state)
 
 	(void)state;
 	REFUSED(PTCP_LIST, "a: not on another host", "a");
+	REFUSED(PTCP_LIST, "'': not on another host", "");
 	REFUSED(PTCP_LIST, "on another host than the first", U "a", "ptcp://127.0.0.1:2/a");
 	REFUSED(PTCP_LIST, "on another host than the first", "h:a", "u@h:a");
 	REFUSED(PTCP_LIST, "ptcp://", "ptcp://");
