@@ -294,6 +294,16 @@ static void status_line(void **state)
 	assert_memory_equal(output_status_text(line, sizeof line, 80, &ev), " 99%", 4);
 	ev.progress.bytes = ev.progress.total_bytes = 0;
 	assert_memory_equal(output_status_text(line, sizeof line, 80, &ev), "0 B of 0 B", 10);
+	/* Of small files the number comes before the rate, of large ones behind the time. */
+	ev.progress = (struct ptcp_progress){ .bytes = 500000, .total_bytes = 1000000, .files = 7, .total_files = 20,
+		.total_known = true, .streams = 4 };
+	ev.eta_s = 12;
+	assert_string_equal(output_status_text(line, sizeof line, 90, &ev),
+	    " 50%  500 kB of 1.00 MB  7 of 20 files  812 Mbit/s  ETA 12 s  4 streams");
+	ev.progress.bytes *= 100;
+	ev.progress.total_bytes *= 100;
+	assert_string_equal(output_status_text(line, sizeof line, 90, &ev),
+	    " 50%  50.0 MB of 100 MB  812 Mbit/s  ETA 12 s  7 of 20 files  4 streams");
 }
 
 /* No status line without a terminal. */

@@ -92,12 +92,18 @@ static bool add(char *buf, size_t cap, unsigned width, const char *part)
 	return true;
 }
 
+static void files_text(char *out, size_t cap, const struct ptcp_progress *g)
+{
+	snprintf(out, cap, "%llu of %llu files", (unsigned long long)g->files, (unsigned long long)g->total_files);
+}
+
 const char *output_status_text(char *buf, size_t cap, unsigned width, const struct ptcp_event *ev)
 {
 	static const char *const activity[] = { [PTCP_TRANSFERRING] = "", [PTCP_VERIFYING] = "verifying existing data",
 		[PTCP_SYNCING] = "syncing" };
-	char a[UNITS_TEXT_BYTES], b[UNITS_TEXT_BYTES], part[7][80] = { "" };
-	uint64_t total = ev->progress.total_bytes;
+	char a[UNITS_TEXT_BYTES], b[UNITS_TEXT_BYTES], part[9][80] = { "" };
+	uint64_t total = ev->progress.total_bytes, files = ev->progress.total_files;
+	const uint64_t small = 1000000; /* bytes of a file on average, below which the number tells more than the bytes */
 	size_t i;
 
 	if (ev->progress.total_known && total > 0)
@@ -108,15 +114,17 @@ const char *output_status_text(char *buf, size_t cap, unsigned width, const stru
 	else
 		snprintf(part[1], sizeof part[1], "%s of %s%s", units_size_text(a, ev->progress.bytes), units_size_text(b, total),
 		    ev->progress.total_known ? "" : " so far");
-	snprintf(part[2], sizeof part[2], "%s", units_rate_text(a, ev->rate_bps));
+	if (files > 1)
+		files_text(part[total / files < small ? 2 : 5], sizeof part[2], &ev->progress);
+	snprintf(part[3], sizeof part[3], "%s", units_rate_text(a, ev->rate_bps));
 	if (ev->eta_s >= 0 && ev->eta_s < 60)
-		snprintf(part[3], sizeof part[3], "ETA %.0f s", ceil(ev->eta_s));
+		snprintf(part[4], sizeof part[4], "ETA %.0f s", ceil(ev->eta_s));
 	else if (ev->eta_s >= 0)
-		snprintf(part[3], sizeof part[3], "ETA %s", units_time_text(a, ev->eta_s));
-	snprintf(part[4], sizeof part[4], "%u stream%s", ev->progress.streams, plural(ev->progress.streams));
+		snprintf(part[4], sizeof part[4], "ETA %s", units_time_text(a, ev->eta_s));
+	snprintf(part[6], sizeof part[6], "%u stream%s", ev->progress.streams, plural(ev->progress.streams));
 	if (ev->n_movers > 0)
-		snprintf(part[5], sizeof part[5], "%zu mover%s", ev->n_movers, plural(ev->n_movers));
-	snprintf(part[6], sizeof part[6], "%s", activity[ev->progress.activity]);
+		snprintf(part[7], sizeof part[7], "%zu mover%s", ev->n_movers, plural(ev->n_movers));
+	snprintf(part[8], sizeof part[8], "%s", activity[ev->progress.activity]);
 
 	buf[0] = '\0';
 	for (i = 0; i < sizeof part / sizeof *part; i++)
@@ -135,13 +143,15 @@ static void text_progress(const struct output *o, const struct ptcp_event *ev)
 {
 	char part[TEXT_NAME_BYTES + UNITS_TEXT_BYTES], name[TEXT_NAME_BYTES], rate[UNITS_TEXT_BYTES], line[256];
 	unsigned width = terminal_width();
+	uint64_t left_ns;
 	size_t i;
 
 	if (!o->status)
 		return;
 	if (o->reconnect.attempt > 0) {
-		snprintf(line, sizeof line, "reconnecting, attempt %u, in %s", o->reconnect.attempt,
-		    units_time_text(rate, (double)mono_diff_ns(o->reconnect.at, mono_now()) / 1e9));
+		left_ns = mono_diff_ns(o->reconnect.at, mono_now());
+		snprintf(line, sizeof line, "reconnecting, attempt %u%s%s", o->reconnect.attempt, left_ns < NS_PER_S / 2 ? "" :
+		    ", in ", left_ns < NS_PER_S / 2 ? "" : units_time_text(rate, (double)left_ns / 1e9));
 		terminal_status(line);
 		return;
 	}
@@ -164,6 +174,7 @@ static void text_file(struct output *o, const struct ptcp_event *ev)
 	} else if (o->list) {
 		terminal_status("");
 		listing_print(action, ev->size_bytes, ev->path);
+		fflush(stdout); /* a pipe shows the file before the line that sums up */
 	}
 }
 
