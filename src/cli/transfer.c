@@ -22,8 +22,8 @@ static struct ptcp_transfer_opts *opts(void *args)
 	return &((struct transfer_args *)args)->connect.transfer;
 }
 
-/* Without setid, which is dropped unless named. */
-static void preserve_all(struct ptcp_transfer_opts *t)
+/* As of -a: without setid, which is dropped unless requested. */
+static void preserve_archive(struct ptcp_transfer_opts *t)
 {
 	t->preserve.times = t->preserve.mode = t->preserve.links = t->preserve.owner = t->preserve.xattr =
 	    t->preserve.acl = true;
@@ -40,7 +40,8 @@ static int preserve_part(void *args, const struct opt *o, const char *part, stru
 	size_t i;
 
 	if (strcmp(part, "all") == 0) {
-		preserve_all(t);
+		preserve_archive(t);
+		t->preserve.setid = true;
 		return 0;
 	}
 	for (i = 0; i < sizeof known / sizeof *known; i++)
@@ -57,7 +58,7 @@ static int set_archive(void *args, const struct opt *o, const char *text, struct
 	(void)o;
 	(void)text;
 	(void)e;
-	preserve_all(opts(args));
+	preserve_archive(opts(args));
 	return 0;
 }
 
@@ -134,7 +135,7 @@ static const struct opt existing_options[] = { OPT_TRANSFER_ROWS(PTCP_OPTIONS_EX
 static const struct opt older_options[] = { OPT_TRANSFER_ROWS(PTCP_OPTIONS_OLDER) { .name = NULL } };
 
 #define COPYING_OPTIONS \
-	{ "archive", 'a', NULL, "same as --preserve all: times, mode, links, owner, xattr and acl", \
+	{ "archive", 'a', NULL, "preserve times, mode, links, owner, xattr and acl", \
 	    set_archive, 0, 0, 0 }, \
 	{ "preserve", 0, "times|mode|links|owner|xattr|acl|setid|all|none,..", \
 	    "what to preserve (default: times,mode,links)", set_preserve, 0, 0, 0 }, \

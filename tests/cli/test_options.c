@@ -182,8 +182,10 @@ static void order_and_dashes(void **state)
 	    a.connect.transfer.preserve.links && a.connect.transfer.preserve.owner && a.connect.transfer.preserve.xattr);
 	assert_false(a.connect.transfer.preserve.setid);
 	transfer_args_fini(&a);
-	assert_int_equal(parse_send(&a, "--preserve|all,setid|a|b", &e), 0);
-	assert_true(a.connect.transfer.preserve.owner && a.connect.transfer.preserve.setid);
+	assert_int_equal(parse_send(&a, "--preserve|all|a|b", &e), 0);
+	assert_true(a.connect.transfer.preserve.times && a.connect.transfer.preserve.mode &&
+	    a.connect.transfer.preserve.links && a.connect.transfer.preserve.owner && a.connect.transfer.preserve.xattr &&
+	    a.connect.transfer.preserve.acl && a.connect.transfer.preserve.setid);
 	transfer_args_fini(&a);
 
 	assert_int_equal(parse_send(&a, "|b", &e), 0); /* the library checks empty operands */
