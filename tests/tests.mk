@@ -74,6 +74,7 @@ $(BUILD)/tests/bench/advice/campaign_report: test_LIBS = $(call pc_libs,jansson)
 
 $(patsubst %,$(BUILD)/tests/model/test_%,overlay_paths bound): $(BUILD)/tests/model/bound.o
 $(patsubst %,$(BUILD)/tests/model/test_%,auto recalled stream_group): $(BUILD)/tests/model/drawn_path.o
+$(BUILD)/tests/model/test_path_limit: $(BUILD)/tests/model/packet_path.o $(patsubst %,$(BUILD)/tests/lab/%.o,link red rng)
 
 multipath_OBJS := $(BUILD)/tests/bench/multipath/study.o $(BUILD)/tests/bench/multipath/optimum.o
 $(BUILD)/tests/model/test_study $(BUILD)/tests/bench/multipath/report: $(multipath_OBJS)
@@ -165,7 +166,7 @@ objects: sources $(addsuffix .o,$(filter-out $(fuzz_BINS),$(test_BINS)) $(fuzz_T
 # sanitizers of addresses and undefined behavior, and of threads. SAN=thread: only with these sanitizers.
 long_TESTS = $(BUILD)/tests/plan/long $(addprefix tests/,$(addprefix campaign/test_,kills movers chaos bounds crowd) \
 	$(addprefix hostile/test_,hostile local memory swaps strangers) \
-	$(addsuffix .sh,$(addprefix lab/test_,advise auto congestion yield striping links shared twopaths relays sources collect weather site)) \
+	$(addsuffix .sh,$(addprefix lab/test_,advise auto policer congestion yield striping links shared twopaths relays sources collect weather site)) \
 	bench/advice/test_campaign trees/test_differential)
 long_ALL = $(long_TESTS) $(if $(SAN),$(filter-out $(long_TESTS),$(test_SCRIPTS) $(test_BINS)))
 .PHONY: check-long check-long-once

@@ -889,6 +889,12 @@ struct ptcp_advice {
 	/* Remedy for a bottleneck in a host, static; or NULL. With it, the throughputs are the measured ones, max_streams
 	 * is at most the largest number probed, and all impacts are NAN: such probes do not show any. */
 	const char *limit_advice;
+	/* Limit of the path other than its link and competing flows, as seen by live probes: "policer", "shallow-queue",
+	 * "random-loss"; or NULL */
+	const char *path_limit;
+	char path_advice[240];       /* what was seen, and its remedy; "": none */
+	double path_rate_bps;        /* rate for a transfer behind a policer that nobody shares; otherwise NAN */
+	bool measured;               /* the throughputs are the measured ones, up to the largest number probed */
 	enum ptcp_model model;       /* model with coefficients a, b, c: */
 	double raw[3], used[3];      /* as fitted, and after the correction of impossible values */
 	struct ptcp_probe probes[PTCP_PROBES_MAX];

@@ -182,6 +182,8 @@ static void print_confidence(FILE *f, const struct ptcp_advice *a)
 	fprintf(f, "Confidence: %s\n", a->confident ? "high" : "low");
 	if (a->limit_advice != NULL)
 		fprintf(f, "  - %s\n", a->limit_advice);
+	if (a->path_limit != NULL)
+		fprintf(f, "  - %s: %s\n", a->path_limit, a->path_advice);
 	for (i = 0; (warning = ptcp_advice_warning(a, i)) != NULL; i++)
 		fprintf(f, "  - %s\n", warning);
 	if (a->congestion_advice != NULL && strcmp(a->congestion_advice, "bbr") == 0)
@@ -253,10 +255,15 @@ static void command_of(char *out, size_t cap, const struct ptcp_advice *a, unsig
 {
 	const char *verb = receive ? "recv" : "send";
 
-	if (yields)
+	int n;
+
+	if (yields) {
 		snprintf(out, cap, "ptcp %s --impact 0", verb);
-	else
-		snprintf(out, cap, "ptcp %s --streams %u%s", verb, streams, connect_congestion(a->congestion));
+		return;
+	}
+	n = snprintf(out, cap, "ptcp %s --streams %u%s", verb, streams, connect_congestion(a->congestion));
+	if (!isnan(a->path_rate_bps))
+		snprintf(out + n, cap - (size_t)n, " --rate %.3gMbit/s", a->path_rate_bps / 1e6);
 }
 
 /* All choices but the last have a budget. */
@@ -267,7 +274,7 @@ static bool choice_yields(const struct ptcp_advice *a, size_t i) { return a->yie
 static void print_choices(FILE *f, const struct ptcp_advice *a, bool receive)
 {
 	static const char *const name[PTCP_CHOICES] = { "this budget", "half of it", "the fastest" };
-	char rate[UNITS_TEXT_BYTES], command[64], impact[UNITS_TEXT_BYTES];
+	char rate[UNITS_TEXT_BYTES], command[96], impact[UNITS_TEXT_BYTES];
 	struct ptcp_advice_point at;
 	size_t i;
 
@@ -287,7 +294,7 @@ static void print_choices(FILE *f, const struct ptcp_advice *a, bool receive)
 /* The commands that follow: a probe that tells more, and the transfer. */
 static void print_next(FILE *f, const struct ptcp_advice *a, bool receive)
 {
-	char command[64];
+	char command[96];
 	size_t i;
 
 	if (a->next_probe > 0 && a->n_probes < PTCP_PROBES_MAX) {
@@ -381,7 +388,7 @@ static json_t *curve(const struct ptcp_advice *a)
 static json_t *choices(const struct ptcp_advice *a, bool receive)
 {
 	json_t *list = json_array();
-	char command[64];
+	char command[96];
 	size_t i;
 
 	for (i = 0; i < PTCP_CHOICES; i++) {
@@ -398,7 +405,7 @@ static json_t *choices(const struct ptcp_advice *a, bool receive)
 static int print_json(const struct ptcp_advice *a, bool receive, struct ptcp_err *e)
 {
 	return json_result(json_pack("{s:o, s:f, s:o, s:f, s:s, s:s, s:o, s:o, s:s?, s:s?, s:s, s:b, s:o, s:o, s:o, "
-	    "s:f, s:f, s:o, s:o, s:s, s:o, s:b, s:o, s:o}",
+	    "s:f, s:f, s:o, s:o, s:s, s:o, s:b, s:o, s:o, s:s?, s:s?, s:o}",
 	    "streams", json_count(a->streams), "throughput_bps", a->throughput_bps,
 	    "impact_percent", known(a->impact_percent), "budget_percent", a->budget_percent,
 	    "limited_by", ptcp_limited_by_name(a->limited_by),
@@ -410,7 +417,9 @@ static int print_json(const struct ptcp_advice *a, bool receive, struct ptcp_err
 	    "throughput_low_bps", a->throughput_low_bps, "throughput_high_bps", a->throughput_high_bps,
 	    "impact_low_percent", known(a->impact_low_percent), "impact_high_percent", known(a->impact_high_percent),
 	    "others", ptcp_others_name(a->others), "choices", choices(a, receive), "yields", a->yields,
-	    "age_s", a->from_history ? json_real(a->age_s) : json_null(), "check_bps", known(a->check_bps)), e);
+	    "age_s", a->from_history ? json_real(a->age_s) : json_null(), "check_bps", known(a->check_bps),
+	    "path_limit", a->path_limit, "path_advice", a->path_limit != NULL ? a->path_advice : NULL,
+	    "path_rate_bps", known(a->path_rate_bps)), e);
 }
 
 /* ---- Plot ---- */

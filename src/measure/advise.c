@@ -125,10 +125,12 @@ static void watch(struct advise *a, const struct evidence_sample *t, double rtt_
 	const struct evidence_sample *was = &a->total;
 
 	if (interval_s > 0 && n > 0)
-		evidence_watch_add(&a->watch, &a->evidence, &(struct evidence_sample){ interval_s,
-		    t->delivered_bytes - was->delivered_bytes, t->sent_segments - was->sent_segments,
-		    t->lost_segments - was->lost_segments, rtt_s / n, t->min_rtt_s, t->busy_s - was->busy_s,
-		    t->window_s - was->window_s, t->loss_events });
+		evidence_watch_add(&a->watch, &a->evidence, &(struct evidence_sample){ .interval_s = interval_s,
+		    .delivered_bytes = t->delivered_bytes - was->delivered_bytes,
+		    .sent_segments = t->sent_segments - was->sent_segments,
+		    .lost_segments = t->lost_segments - was->lost_segments, .rtt_s = rtt_s / n,
+		    .min_rtt_s = t->min_rtt_s, .busy_s = t->busy_s - was->busy_s,
+		    .window_s = t->window_s - was->window_s, .loss_events = t->loss_events });
 	a->total = *t;
 }
 

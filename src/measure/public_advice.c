@@ -63,7 +63,7 @@ void ptcp_advice_opts_init(struct ptcp_advice_opts *o)
 
 void ptcp_advice_init(struct ptcp_advice *a)
 {
-	*a = (struct ptcp_advice){ .size = sizeof *a, .check_bps = NAN };
+	*a = (struct ptcp_advice){ .size = sizeof *a, .check_bps = NAN, .path_rate_bps = NAN };
 }
 
 const char *ptcp_others_name(enum ptcp_others o)
@@ -96,6 +96,15 @@ static void fill_choices(struct ptcp_advice *out, const struct advice *a, const 
 	}
 }
 
+static void fill_path_limit(struct ptcp_advice *out, const struct path_limit_found *l)
+{
+	_Static_assert(sizeof out->path_advice == PATH_LIMIT_TEXT_BYTES, "sizes");
+	out->path_limit = l->limit != PATH_LIMIT_NONE ? path_limit_name(l->limit) : NULL;
+	path_limit_text(out->path_advice, l);
+	if (l->limit == PATH_LIMIT_POLICER && l->alone)
+		out->path_rate_bps = PATH_LIMIT_RATE_PART * l->rate_bps;
+}
+
 static void fill(struct ptcp_advice *out, const struct advice *a)
 {
 	unsigned n;
@@ -108,6 +117,8 @@ static void fill(struct ptcp_advice *out, const struct advice *a)
 	out->n_curve = a->n_curve;
 	for (n = 0; n < a->n_curve; n++)
 		out->curve[n] = to_public(&a->curve[n]);
+	fill_path_limit(out, &a->path_limit);
+	out->measured = a->measured;
 	out->streams = a->streams;
 	out->throughput_bps = a->throughput_bps;
 	out->impact_percent = a->impact_ratio * 100;
@@ -133,7 +144,7 @@ int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n
 {
 	struct advice_opts model_opts;
 	struct ptcp_advice_opts opts;
-	struct ptcp_advice all = { .check_bps = NAN };
+	struct ptcp_advice all = { .check_bps = NAN, .path_rate_bps = NAN };
 	struct probe probes[FIT_PROBES_MAX];
 	struct advice found;
 	size_t i;
@@ -168,7 +179,7 @@ int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n
 	fill_choices(&all, &found, &model_opts);
 	all.budget_percent = opts.impact_percent;
 	all.min_gain_percent = opts.min_gain_percent;
-	all.max_streams = opts.max_streams;
+	all.max_streams = found.measured && found.n_curve < opts.max_streams ? found.n_curve : opts.max_streams;
 	if (opts.congestion != NULL)
 		snprintf(all.congestion, sizeof all.congestion, "%s", opts.congestion);
 	memcpy(all.probes, p, n * sizeof *p);
@@ -179,36 +190,16 @@ int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n
 
 /* ---- Where hosts limit ---- */
 
-/* Measured level next to n: with at most n streams, or with at least n; NULL: none. */
-static const struct ptcp_probe *level_beside(const struct ptcp_advice *a, unsigned n, bool below)
-{
-	const struct ptcp_probe *p, *found = NULL;
-	size_t i;
-
-	for (i = 0; i < a->n_probes; i++) {
-		p = &a->probes[i];
-		if ((below ? p->streams <= n : p->streams >= n) &&
-		    (found == NULL || (below ? p->streams >= found->streams : p->streams < found->streams)))
-			found = p;
-	}
-	return found;
-}
-
-/* Rate of n streams on the line between the levels beside n, or in proportion below the smallest level. */
 static struct ptcp_advice_point measured_point(const struct ptcp_advice *a, unsigned n)
 {
-	const struct ptcp_probe *from = level_beside(a, n, true), *to = level_beside(a, n, false);
-	struct probe widest = probe_of_public(from != NULL ? from : to);
-	double part, factor = exp(ADVICE_RANGE_SD * probe_error_ratio(&widest)), bps;
+	struct probe probes[PTCP_PROBES_MAX];
+	double error_ratio, bps, factor;
+	size_t i;
 
-	if (from == NULL)
-		bps = to->throughput_bps * n / to->streams;
-	else if (to == NULL || to->streams == from->streams)
-		bps = from->throughput_bps;
-	else {
-		part = (double)(n - from->streams) / (to->streams - from->streams);
-		bps = from->throughput_bps + part * (to->throughput_bps - from->throughput_bps);
-	}
+	for (i = 0; i < a->n_probes; i++)
+		probes[i] = probe_of_public(&a->probes[i]);
+	bps = probe_between(probes, a->n_probes, n, &error_ratio);
+	factor = exp(ADVICE_RANGE_SD * error_ratio);
 	return (struct ptcp_advice_point){ bps, bps / factor, bps * factor, NAN, NAN, NAN, NAN };
 }
 
@@ -235,6 +226,10 @@ void advice_of_hosts(struct ptcp_advice *a)
 	a->throughput_high_bps = a->curve[n - 1].throughput_high_bps;
 	a->impact_percent = a->impact_low_percent = a->impact_high_percent = a->impact_total_percent = NAN;
 	a->others = PTCP_OTHERS_UNKNOWN;
+	a->path_limit = NULL;
+	a->path_advice[0] = '\0';
+	a->path_rate_bps = NAN;
+	a->measured = true;
 	a->limited_by = PTCP_LIMITED_BY_SATURATION;
 	a->confident = false;
 	a->warnings = 0; /* warnings of the network's model */
@@ -254,8 +249,8 @@ void ptcp_advice_at(const struct ptcp_advice *a, unsigned streams, struct ptcp_a
 	struct advice_point p;
 
 	streams = streams > 0 ? streams : 1;
-	if (a->limit_advice != NULL && a->n_curve > 0 && streams > a->n_curve)
-		streams = a->n_curve; /* advice_of_hosts() predicts nothing beyond the measured levels */
+	if (a->measured && streams > a->n_curve)
+		streams = a->n_curve; /* no prediction beyond the measured levels */
 	if (streams <= a->n_curve) {
 		*out = a->curve[streams - 1];
 		return;

@@ -26,6 +26,7 @@
 #include "model/evidence.h"
 #include "model/fit.h"
 #include "model/parameters.h"
+#include "model/path_limit.h"
 
 /* Default stream counts of the probes of a transfer; the first count also starts the transfer, and remains when the
  * transfer is too short to probe. Smaller counts need longer probes (1 or 2 streams scatter by up to 70 %), larger
@@ -96,7 +97,8 @@ const char *advice_limit_name(enum advice_limit l);
 	X(ADVICE_WARN_HOST_LIMITED, 512, "windows or buffers, not the path, limited the streams part of the time") \
 	X(ADVICE_WARN_UNSEEN, 1024, "competing flows cannot be distinguished from the streams' own losses") \
 	X(ADVICE_WARN_HISTORY, 2048, \
-	    "the probes are from the path history: competing flows may have come or gone since")
+	    "the probes are from the path history: competing flows may have come or gone since") \
+	X(ADVICE_WARN_PATH, 4096, "a policer that other flows share, not the link, determines the rates")
 
 enum advice_warning {
 #define X(id, bit, text) id = bit,
@@ -136,6 +138,8 @@ struct advice {
 	double impact_sd_ratio;        /* standard deviation of the impact at the answer, */
 	double share_sd_ratio;         /* standard deviation of the share per stream, by the probes' errors */
 	unsigned streams_low, streams_high; /* answers with a single probe off by one deviation */
+	struct path_limit_found path_limit;
+	bool measured;                 /* rates are those of the probes, up to the most streams probed */
 	const char *congestion_advice; /* gentler: "cubic"; with random loss on an idle path "bbr"; or NULL */
 	unsigned next_probe;           /* stream count of the most useful further probe, or 0 */
 	struct fit fit;

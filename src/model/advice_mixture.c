@@ -34,6 +34,8 @@ void advice_at(const struct advice *a, unsigned streams, struct advice_point *ou
 {
 	double bps;
 
+	if (a->measured && streams > a->n_curve)
+		streams = a->n_curve;
 	if (streams <= a->n_curve) {
 		*out = a->curve[streams - 1];
 		return;
@@ -136,9 +138,45 @@ static void take_answer(struct advice *a, const struct advice_opts *o)
 	a->impact_sd_ratio = (p->impact_high_ratio - p->impact_low_ratio) / (2 * ADVICE_RANGE_SD);
 }
 
+/* ---- Measured rates ---- */
+
+static struct advice_point measured_point(const struct probe *p, size_t count, unsigned n)
+{
+	double error_ratio, bps = probe_between(p, count, n, &error_ratio);
+	double factor = exp(ADVICE_RANGE_SD * hypot(error_ratio, PREDICT_FUTURE_ALONE_SD));
+
+	return (struct advice_point){ .throughput_bps = bps, .throughput_low_bps = bps / factor,
+		.throughput_high_bps = bps * factor, .mean_bps = bps };
+}
+
+/* Behind a policer that nobody shares, rates follow no share of a link, and nobody loses what the streams gain: the
+ * answer is what was measured, without impact. */
+static void take_measured(struct advice *a, const struct probe *p, size_t count)
+{
+	unsigned n, most = 1;
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		most = p[i].streams > most ? p[i].streams : most;
+	a->n_curve = most < a->n_curve ? most : a->n_curve;
+	for (n = 1; n <= a->n_curve; n++)
+		a->curve[n - 1] = measured_point(p, count, n);
+	a->measured = true;
+	a->others = ADVICE_OTHERS_NONE;
+	a->seems_idle = true;
+}
+
+/* Names the limit; what it says about competing flows holds before all that losses and queues say. */
+static void name_limit(struct advice *a, const struct evidence *seen, const struct belief *b, const struct probe *p)
+{
+	path_limit_of(&a->path_limit, seen, b->nobody_ratio);
+	if (a->path_limit.limit == PATH_LIMIT_POLICER && a->path_limit.alone)
+		take_measured(a, p, seen->n);
+}
+
 static void warn(struct advice *a, const struct advice_opts *o, const struct evidence *seen, const struct belief *b)
 {
-	a->warnings = 0;
+	a->warnings = a->path_limit.limit == PATH_LIMIT_POLICER && !a->path_limit.alone ? ADVICE_WARN_PATH : 0;
 	a->congestion_advice = NULL;
 	if (a->others == ADVICE_OTHERS_UNKNOWN && (!advice_is_narrow(a) || (a->streams > 1 && !a->seems_idle)))
 		a->warnings |= ADVICE_WARN_UNSEEN;
@@ -206,6 +244,7 @@ int advice_from_evidence(struct advice *out, const struct evidence *ev, const st
 		    a.seems_idle && (!o->unseen_flow || belief_none_ratio(b) >= ADVICE_NONE_RATIO) ?
 		    ADVICE_OTHERS_NONE : ADVICE_OTHERS_UNKNOWN;
 		draw_curve(&a, b, o);
+		name_limit(&a, &seen, b, probes);
 		take_answer(&a, o);
 		warn(&a, o, &seen, b);
 		a.next_probe = next_level(&a, ev);

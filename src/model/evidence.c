@@ -8,16 +8,17 @@
 
 /* ---- Observation ---- */
 
-static double burst_of(const struct evidence_watch *w)
+/* What has arrived in the last `over_s` seconds, per second; 0: the level is shorter. */
+static double latest_bytes(const struct evidence_watch *w, double over_s)
 {
 	double bytes = 0, time_s = 0;
 	size_t i = w->n;
 
-	while (i > 0 && time_s < EVIDENCE_BURST_S * (1 - 1e-6)) {
+	while (i > 0 && time_s < over_s * (1 - 1e-6)) {
 		bytes += w->sample[--i].delivered_bytes;
 		time_s += w->sample[i].interval_s;
 	}
-	return time_s >= EVIDENCE_BURST_S * (1 - 1e-6) ? 8 * bytes / time_s : 0;
+	return time_s >= over_s * (1 - 1e-6) ? bytes / time_s : 0;
 }
 
 void evidence_watch_add(struct evidence_watch *w, struct evidence *e, const struct evidence_sample *s)
@@ -27,7 +28,8 @@ void evidence_watch_add(struct evidence_watch *w, struct evidence *e, const stru
 	if (w->n == STEADY_MAX)
 		return;
 	w->sample[w->n++] = *s;
-	e->burst_bps = fmax(e->burst_bps, burst_of(w));
+	e->burst_bps = fmax(e->burst_bps, 8 * latest_bytes(w, EVIDENCE_BURST_S));
+	e->second_bytes = fmax(e->second_bytes, latest_bytes(w, 1));
 	if (!(s->rtt_s > 0))
 		return;
 	e->peak_rtt_s = fmax(e->peak_rtt_s, s->rtt_s);

@@ -95,6 +95,7 @@ struct evidence {
 	double peak_rtt_s;      /* largest mean RTT of all streams at one time */
 	double idle_rtt_s;      /* RTT before our streams sent data */
 	double burst_bps;       /* largest rate of arrival over EVIDENCE_BURST_S */
+	double second_bytes;    /* most that arrived in a second */
 	enum evidence_growth growth; /* growth of our windows */
 };
 

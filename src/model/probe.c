@@ -65,6 +65,31 @@ double probe_error_ratio(const struct probe *p)
 	return p->streams >= 8 ? 0.1 : 0.1 * pow(8.0 / p->streams, 0.6);
 }
 
+/* Level next to n: with at most n streams, or with at least n; NULL: none. */
+static const struct probe *level_beside(const struct probe *all, size_t count, unsigned n, bool below)
+{
+	const struct probe *p, *found = NULL;
+
+	for (p = all; p < all + count; p++)
+		if ((below ? p->streams <= n : p->streams >= n) &&
+		    (found == NULL || (below ? p->streams >= found->streams : p->streams < found->streams)))
+			found = p;
+	return found;
+}
+
+double probe_between(const struct probe *p, size_t count, unsigned streams, double *error_ratio)
+{
+	const struct probe *from = level_beside(p, count, streams, true), *to = level_beside(p, count, streams, false);
+
+	*error_ratio = probe_error_ratio(from != NULL ? from : to);
+	if (from == NULL)
+		return to->throughput_bps * streams / to->streams;
+	if (to == NULL || to->streams == from->streams)
+		return from->throughput_bps;
+	return from->throughput_bps + (to->throughput_bps - from->throughput_bps) * (streams - from->streams) /
+	    (to->streams - from->streams);
+}
+
 void probe_of_steady(struct probe *out, unsigned streams, const struct steady_result *s)
 {
 	*out = (struct probe){ streams, s->mean_bps, 0 };

@@ -49,6 +49,10 @@ struct probe {
  * deviations). */
 double probe_error_ratio(const struct probe *p);
 
+/* Rate of a number of streams by what was measured: on the line between the levels beside it, in proportion below the
+ * smallest level, and that of the largest level beyond it. error_ratio: that of the level at or below. count > 0. */
+double probe_between(const struct probe *p, size_t count, unsigned streams, double *error_ratio);
+
 /* One probe from the steady state of one run. The error combines the scatter within the run and the assumed
  * scatter between short runs. */
 void probe_of_steady(struct probe *out, unsigned streams, const struct steady_result *s);

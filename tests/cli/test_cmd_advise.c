@@ -79,7 +79,7 @@ static void json_of_a_worked_example(void **state)
 	size_t i;
 
 	(void)state;
-	assert_int_equal(json_object_size(o), 24);
+	assert_int_equal(json_object_size(o), 27);
 	assert_close(number(o, "streams"), 2);
 	assert_close(number(o, "throughput_bps"), 18e6);
 	assert_close(number(o, "impact_percent"), 10);
@@ -101,6 +101,8 @@ static void json_of_a_worked_example(void **state)
 	assert_string_equal(text(o, "limit"), "unknown");
 	assert_true(json_is_false(json_object_get(o, "from_history")));
 	assert_true(json_is_null(json_object_get(o, "age_s")) && json_is_null(json_object_get(o, "check_bps")));
+	assert_true(json_is_null(json_object_get(o, "path_limit")));
+	assert_true(json_is_null(json_object_get(o, "path_rate_bps")));
 	list = json_object_get(o, "probes");
 	assert_int_equal(json_array_size(list), 2);
 	assert_close(number(json_array_get(list, 1), "streams"), 10);

@@ -140,13 +140,14 @@ static void link_stats(FILE *f, struct emu *m, int i, int d)
 	params_text(params, sizeof params, &l->conf);
 	fprintf(f, "link=%s/%s from=%s to=%s state=%s in_packets=%llu in_bytes=%llu "
 	    "out_packets=%llu out_bytes=%llu drop_queue=%llu drop_red=%llu drop_loss=%llu "
-	    "drop_cut=%llu waiting=%llu most_waiting=%llu travelling=%llu busy_ms=%.3f %s\n",
+	    "drop_cut=%llu drop_police=%llu waiting=%llu most_waiting=%llu travelling=%llu busy_ms=%.3f %s\n",
 	    tl->name, d ? "rev" : "fwd", m->topo->node[tl->ends[d]].name,
 	    m->topo->node[tl->ends[1 - d]].name, l->cut ? "cut" : "up",
 	    (unsigned long long)s->in_packets, (unsigned long long)s->in_bytes,
 	    (unsigned long long)s->out_packets, (unsigned long long)s->out_bytes,
 	    (unsigned long long)s->drop_queue, (unsigned long long)s->drop_red,
 	    (unsigned long long)s->drop_loss, (unsigned long long)s->drop_cut,
+	    (unsigned long long)s->drop_police,
 	    (unsigned long long)l->waiting, (unsigned long long)s->most_waiting,
 	    (unsigned long long)l->travelling, (double)s->busy_ns / 1e6, params);
 }

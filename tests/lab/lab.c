@@ -18,7 +18,7 @@ static const struct cmd {
 	    "run a command on a host, as this process" },
 	{ "addr", cmd_addr, "[-n NAME] [HOST]", "print the address of a host, or of all" },
 	{ "set", cmd_set, "[-n NAME] LINK KEY=VALUE...",
-	    "change rate, delay, jitter, loss, queue, reorder, red" },
+	    "change rate, delay, jitter, loss, queue, reorder, police, red" },
 	{ "cut", cmd_cut, "[-n NAME] LINK", "let a link lose everything" },
 	{ "restore", cmd_restore, "[-n NAME] LINK", "end a cut" },
 	{ "stats", cmd_stats, "[-n NAME] [LINK]", "counters of the emulator and links" },

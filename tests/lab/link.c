@@ -6,7 +6,7 @@
 
 void link_init(struct link *l, const struct link_conf *conf, uint64_t seed)
 {
-	*l = (struct link){ .conf = *conf, .sent_at_ns = NEVER_NS };
+	*l = (struct link){ .conf = *conf, .sent_at_ns = NEVER_NS, .tokens_bytes = (double)conf->police_bytes };
 	rng_init(&l->rng, seed);
 	red_init(&l->red);
 }
@@ -99,6 +99,25 @@ static int admit(struct link *l, uint32_t bytes, uint64_t now_ns)
 	return 1;
 }
 
+/* Whether the policer lets it pass; counts the drop if not. */
+static int conforms(struct link *l, uint32_t bytes, uint64_t now_ns)
+{
+	const struct link_conf *c = &l->conf;
+
+	if (c->police_bps == 0)
+		return 1;
+	l->tokens_bytes += (double)(now_ns - l->tokens_at_ns) * (double)c->police_bps / 8e9;
+	if (l->tokens_bytes > (double)c->police_bytes)
+		l->tokens_bytes = (double)c->police_bytes;
+	l->tokens_at_ns = now_ns;
+	if (l->tokens_bytes < bytes) {
+		l->stats.drop_police++;
+		return 0;
+	}
+	l->tokens_bytes -= bytes;
+	return 1;
+}
+
 int link_offer(struct link *l, struct packet *p, uint64_t now_ns)
 {
 	l->stats.in_packets++;
@@ -107,6 +126,8 @@ int link_offer(struct link *l, struct packet *p, uint64_t now_ns)
 		l->stats.drop_cut++;
 		return 0;
 	}
+	if (!conforms(l, p->bytes, now_ns))
+		return 0;
 	if (l->conf.rate_bps == 0 && l->queue.head == NULL) {
 		if (lost(l))
 			return 0;

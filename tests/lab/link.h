@@ -4,7 +4,8 @@
  *
  * A packet that finds the transmitter busy waits in the queue, if drop-tail limit
  * and RED let it in; limits count waiting packets, not the one being sent (as
- * ns-2 does). It is sent in bytes * 8 / rate, each directly after the one before
+ * ns-2 does). Before the queue, a policer drops what exceeds its rate and burst (a
+ * token bucket). It is sent in bytes * 8 / rate, each directly after the one before
  * on the link's own schedule, however late the caller is. Random loss strikes
  * after sending, so lost packets use capacity too. Then it travels for delay plus
  * a uniform 0..jitter; packets overtake each other only with `reorder`. */
@@ -33,12 +34,13 @@ struct link_conf {
 	uint64_t queue_bytes;   /* 0: no limit in bytes */
 	int reorder;            /* jitter may change the order */
 	struct red_conf red;
+	uint64_t police_bps, police_bytes; /* token bucket: its rate, and its burst; 0: none */
 };
 
 struct link_stats {
 	uint64_t in_packets, in_bytes;   /* offered */
 	uint64_t out_packets, out_bytes; /* arrived at the far end */
-	uint64_t drop_queue, drop_red, drop_loss, drop_cut;
+	uint64_t drop_queue, drop_red, drop_loss, drop_cut, drop_police;
 	uint64_t most_waiting;           /* packets */
 	uint64_t busy_ns;                /* time spent sending */
 };
@@ -59,6 +61,8 @@ struct link {
 	uint64_t travelling;           /* on the wire, packets */
 	uint64_t last_due_ns;
 	int cut;
+	double tokens_bytes;           /* of the policer, at tokens_at_ns */
+	uint64_t tokens_at_ns;
 };
 
 enum link_event { LINK_NOTHING, LINK_SENT, LINK_LOST, LINK_ARRIVED };

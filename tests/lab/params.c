@@ -94,6 +94,23 @@ static int parse_red(struct link_conf *c, const char *v)
 	return 0;
 }
 
+static int parse_police(struct link_conf *c, const char *v)
+{
+	char rate[40], burst[40], more;
+	uint64_t bps, bytes;
+
+	if (strcmp(v, "off") == 0) {
+		c->police_bps = c->police_bytes = 0;
+		return 0;
+	}
+	if (sscanf(v, "%39s %39s%c", rate, burst, &more) != 2 || units_parse_rate(rate, &bps) < 0 || bps == 0 ||
+	    units_parse_size(burst, &bytes) < 0 || bytes == 0)
+		return -1;
+	c->police_bps = bps;
+	c->police_bytes = bytes;
+	return 0;
+}
+
 static const struct {
 	const char *key, *form;
 	int (*parse)(struct link_conf *, const char *);
@@ -104,6 +121,7 @@ static const struct {
 	{ "loss", "like 0.1% or 0.001, at most 1", parse_loss },
 	{ "queue", "like \"25 packets\" or 64kB, or unlimited", parse_queue },
 	{ "reorder", "yes or no", parse_reorder },
+	{ "police", "a rate and a burst like \"20Mbit/s 250kB\", or off", parse_police },
 	{ "red", "\"MIN MAX PROBABILITY [WEIGHT]\" with MIN < MAX packets, or off", parse_red },
 };
 #define PARAMS (sizeof params / sizeof *params)
@@ -122,7 +140,7 @@ int params_set(struct link_conf *c, const char *key, const char *value, struct p
 		return 0;
 	}
 	return err_set(e, PTCP_ECONFIG, "unknown key \"%s\" (there are rate, delay, jitter, "
-	    "loss, queue, reorder, red)", key);
+	    "loss, queue, reorder, police, red)", key);
 }
 
 void params_default(struct link_conf *c)
@@ -132,7 +150,7 @@ void params_default(struct link_conf *c)
 
 void params_text(char *buf, size_t size, const struct link_conf *c)
 {
-	char rate[40] = "unlimited", queue[40] = "unlimited", red[100] = "off";
+	char rate[40] = "unlimited", queue[40] = "unlimited", red[100] = "off", police[60] = "off";
 
 	if (c->rate_bps > 0)
 		snprintf(rate, sizeof rate, "%.6gMbit/s", (double)c->rate_bps / 1e6);
@@ -143,7 +161,10 @@ void params_text(char *buf, size_t size, const struct link_conf *c)
 	if (c->red.max_packets > 0)
 		snprintf(red, sizeof red, "\"%g %g %g %g\"", c->red.min_packets,
 		    c->red.max_packets, c->red.max_ratio, c->red.weight);
-	snprintf(buf, size, "rate=%s delay=%gms jitter=%gms loss=%g queue=%s reorder=%s red=%s",
+	if (c->police_bps > 0)
+		snprintf(police, sizeof police, "\"%.6gMbit/s %lluB\"", (double)c->police_bps / 1e6,
+		    (unsigned long long)c->police_bytes);
+	snprintf(buf, size, "rate=%s delay=%gms jitter=%gms loss=%g queue=%s reorder=%s police=%s red=%s",
 	    rate, (double)c->delay_ns / 1e6, (double)c->jitter_ns / 1e6, c->loss_ratio,
-	    queue, c->reorder ? "yes" : "no", red);
+	    queue, c->reorder ? "yes" : "no", police, red);
 }

@@ -14,6 +14,7 @@
  * loss       0.1%, or a fraction: 0.001
  * queue      25 packets, or a size: 64kB, or "unlimited"
  * reorder    yes, no: whether jitter may reorder
+ * police     "20Mbit/s 250kB": a policer's rate and burst, or "off"
  * red        "MIN MAX PROBABILITY [WEIGHT]" in packets, or "off"
  * Sets one field; on error (PTCP_ECONFIG) *c is untouched. */
 int params_set(struct link_conf *c, const char *key, const char *value, struct ptcp_err *e);

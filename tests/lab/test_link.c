@@ -114,6 +114,27 @@ static void changes_rate_midway(void **state)
 	assert_int_equal(drain(&l, 300 * MS, due, 3), 1);
 }
 
+/* 250 kB pass at once, then 1 Mbit/s: 12 packets of 1,000 bytes in 96 ms; what was dropped takes no tokens. */
+static void polices(void **state)
+{
+	struct link_conf c = { .police_bps = 1000000, .police_bytes = 250000 };
+	struct link l;
+	int i, passed;
+
+	(void)state;
+	link_init(&l, &c, 1);
+	for (passed = i = 0; i < 1000; i++)
+		passed += link_offer(&l, packet(i, 1000), MS);
+	assert_int_equal(passed, 250);
+	for (passed = i = 0; i < 96; i++)
+		passed += link_offer(&l, packet(i, 1000), (uint64_t)(2 + i) * MS);
+	assert_int_equal(passed, 12);
+	assert_int_equal(l.stats.drop_police, 1000 + 96 - 262);
+	for (passed = i = 0; i < 1000; i++) /* no more than the burst, however long nothing comes */
+		passed += link_offer(&l, packet(i, 1000), 3600000 * MS);
+	assert_int_equal(passed, 250);
+}
+
 static void loses_at_random(void **state)
 {
 	const double n = PACKETS, p = 0.01, sigma = sqrt(n * p * (1 - p));
@@ -293,6 +314,7 @@ int main(void)
 		cmocka_unit_test(serialises),
 		cmocka_unit_test(limits_packets_and_bytes),
 		cmocka_unit_test(changes_rate_midway),
+		cmocka_unit_test(polices),
 		cmocka_unit_test(loses_at_random),
 		cmocka_unit_test(lost_packets_use_capacity),
 		cmocka_unit_test(jitters),

@@ -150,7 +150,7 @@ static void takes_back_its_own_text(void **state)
 	static const char *const settings[][2] = {
 		{ "rate", "1.5Mbit/s" }, { "delay", "0.25ms" }, { "jitter", "3ms" },
 		{ "loss", "0.1%" }, { "queue", "64kB" }, { "reorder", "yes" },
-		{ "red", "5 15 0.1 0.02" },
+		{ "police", "off" }, { "red", "5 15 0.1 0.02" },
 	};
 	struct link_conf c, again;
 	char text[300], *word, *save;
@@ -161,10 +161,10 @@ static void takes_back_its_own_text(void **state)
 		assert_int_equal(params_set(&c, settings[i][0], settings[i][1], NULL), 0);
 	params_text(text, sizeof text, &c);
 	assert_string_equal(text, "rate=1.5Mbit/s delay=0.25ms jitter=3ms loss=0.001 "
-	    "queue=64000B reorder=yes red=\"5 15 0.1 0.02\"");
+	    "queue=64000B reorder=yes police=off red=\"5 15 0.1 0.02\"");
 	params_default(&again);
 	word = strtok_r(text, " ", &save);
-	for (int i = 0; i < 6; i++, word = strtok_r(NULL, " ", &save)) {
+	for (int i = 0; i < 7; i++, word = strtok_r(NULL, " ", &save)) {
 		char *value = strchr(word, '=');
 
 		*value = '\0';
@@ -172,6 +172,12 @@ static void takes_back_its_own_text(void **state)
 	}
 	assert_int_equal(params_set(&again, "red", "5 15 0.1 0.02", NULL), 0);
 	assert_memory_equal(&c, &again, sizeof c);
+	assert_int_equal(params_set(&c, "police", "20Mbit/s 250kB", NULL), 0);
+	assert_true(c.police_bps == 20000000 && c.police_bytes == 250000);
+	params_text(text, sizeof text, &c);
+	assert_non_null(strstr(text, "police=\"20Mbit/s 250000B\""));
+	assert_int_equal(params_set(&c, "police", "20Mbit/s", NULL), PTCP_ECONFIG);
+	assert_int_equal(params_set(&c, "police", "20Mbit/s 0kB", NULL), PTCP_ECONFIG);
 }
 
 static void refuses_bad_values(void **state)

@@ -440,9 +440,9 @@ static void each_warning_has_its_text(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < 12; i++)
+	for (i = 0; i < 13; i++)
 		assert_string_equal(advice_warning_text(~0u, i), advice_warning_text(1u << i, 0));
-	assert_null(advice_warning_text(~0u, 12));
+	assert_null(advice_warning_text(~0u, 13));
 	assert_string_equal(advice_warning_text(ADVICE_WARN_FALLS | ADVICE_WARN_BBR, 1),
 	    advice_warning_text(ADVICE_WARN_BBR, 0));
 	assert_null(advice_warning_text(ADVICE_WARN_FALLS | ADVICE_WARN_BBR, 2));

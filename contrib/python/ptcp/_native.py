@@ -116,7 +116,8 @@ class Advice(c.Structure):
                 ("budget_percent", f64), ("min_gain_percent", f64), ("max_streams", c.c_uint),
                 ("limited_by", c.c_int), ("confident", c.c_bool), ("warnings", c.c_uint), ("next_probe", c.c_uint),
                 ("congestion", c.c_char * 16), ("congestion_advice", text), ("yields", c.c_bool), ("limit", c.c_int),
-                ("limit_advice", text), ("model", c.c_int), ("raw", f64 * 3), ("used", f64 * 3),
+                ("limit_advice", text), ("path_limit", text), ("path_advice", c.c_char * 240),
+                ("path_rate_bps", f64), ("measured", c.c_bool), ("model", c.c_int), ("raw", f64 * 3), ("used", f64 * 3),
                 ("probes", Probe * 64), ("n_probes", c.c_size_t), ("from_history", c.c_bool), ("age_s", f64),
                 ("check_bps", f64)]
 

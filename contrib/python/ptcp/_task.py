@@ -235,7 +235,8 @@ class Advise(Task):
             impact_range_percent=(a.impact_low_percent, a.impact_high_percent), confident=a.confident,
             warnings=tuple(warnings), limited_by=self._named("limited_by", a.limited_by),
             limit=self._named("limit", a.limit), limit_advice=a.limit_advice.decode() if a.limit_advice else None,
-            others=self._named("others", a.others), model=self._named("model", a.model),
+            path_limit=a.path_limit.decode() if a.path_limit else None, path_advice=a.path_advice.decode() or None,
+            path_rate_bps=a.path_rate_bps, others=self._named("others", a.others), model=self._named("model", a.model),
             choices=tuple(Choice(x.impact_percent, x.streams, x.throughput_bps) for x in a.choices),
             probes=tuple(Probe(p.streams, p.throughput_bps, p.error_bps) for p in a.probes[:a.n_probes]),
             from_history=a.from_history, age_s=a.age_s, check_bps=a.check_bps)

@@ -101,6 +101,9 @@ class Advice(_Result):
     limited_by: str  # "impact", "gain", "max-streams" or "saturated"
     limit: str  # bottleneck of the probes: "unknown", "network", "send-buffer" ..
     limit_advice: Optional[str]
+    path_limit: Optional[str]  # "policer", "shallow-queue" or "random-loss"
+    path_advice: Optional[str]  # the same as a sentence, with its remedy
+    path_rate_bps: Optional[float]  # rate for a transfer behind a policer
     others: str  # other flows on the path: "unknown", "none seen" or "some"
     model: str
     choices: Tuple[Choice, ...]  # for this budget, half of it, and no budget
