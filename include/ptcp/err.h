@@ -38,7 +38,8 @@ extern "C" {
 	X(PTCP_EBUSY, -18, "too busy")                                         \
 	X(PTCP_ESUPERSEDED, -19, "superseded by a newer run")                  \
 	X(PTCP_EVANISHED, -20, "files vanished before they were sent")         \
-	X(PTCP_EPARENT, -21, "its directory failed")
+	X(PTCP_EPARENT, -21, "its directory failed")                           \
+	X(PTCP_ESTOPPED, -22, "stopped at the requested time")
 
 enum ptcp_code {
 #define X(name, value, text) name = value,

@@ -38,8 +38,10 @@
 	    "leave out files as new as an age such as 7d, or last changed since a date such as 2026-11-30") \
 	VALUE(UINT32, limits.max_depth, 0, 1, UINT32_MAX, "max-depth", "N", \
 	    "leave out what lies more than N levels below a source") \
-	VALUE(UINT32, older.modify_window_s, 0, 0, UINT32_MAX, "modify-window", "SECONDS", \
-	    "times of files that differ by at most SECONDS are equal (default: 0, equal to the nanosecond)") \
+	VALUE(SECONDS, limits.stop_after_s, 0, 0.5, 31536000, "stop-after", "TIME", \
+	    "stop after this time; the same command transfers the rest later") \
+	VALUE(TEXT, limits.stop_at, NULL, 0, 0, "stop-at", "TIME", \
+	    "stop at a time such as 06:00 or 2026-11-30T06:00; the same command transfers the rest later") \
 	SENT(one_file_system, 26, ONE_FILE_SYSTEM, true, "one-file-system", 'x', \
 	    "leave out what lies on other file systems than the source")
 
@@ -102,8 +104,10 @@
 	SENT(wire.no_preflight, 10, NO_PREFLIGHT, true, "no-preflight", 0, \
 	    "try, although the destination lacks room or permission")
 
-/* Changes of attributes: members of struct ptcp_preserve. */
+/* Changes of attributes, and comparison of times. */
 #define PTCP_OPTIONS_ATTRIBUTES(SWITCH, SENT, VALUE, TEXTS) \
+	VALUE(UINT32, older.modify_window_s, 0, 0, UINT32_MAX, "modify-window", "SECONDS", \
+	    "times of files that differ by at most SECONDS are equal (default: 0, equal to the nanosecond)") \
 	VALUE(TEXT, preserve.chmod, NULL, 0, 0, "chmod", "CHANGES", \
 	    "change modes on their way, such as D755,F644 or go-w; D: of directories, F: of files") \
 	VALUE(TEXT, preserve.chown, NULL, 0, 0, "chown", "USER:GROUP", "give all entries to this user, group or both") \

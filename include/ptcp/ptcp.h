@@ -394,6 +394,11 @@ struct ptcp_limits {
 	uint64_t min_size, max_size;          /* smaller and larger files, in bytes */
 	const char *newer_than, *older_than;  /* files last changed before, and since, the time */
 	uint32_t max_depth;                   /* entries more levels below a source */
+	/* The transfer ends with PTCP_ESTOPPED, unless it is complete before: so many seconds after its start (0: none), or
+	 * at a time, a date as above, or "06:00" by the local clock, the next one (NULL: none). The same transfer resumes.
+	 * Not with pipe.fd or detach */
+	double stop_after_s;
+	const char *stop_at;
 };
 
 /* What happens to older files and links of the destination. */

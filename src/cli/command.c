@@ -41,6 +41,7 @@ static const struct {
 	{ PTCP_EINFEASIBLE, EXIT_INFEASIBLE },
 	{ PTCP_ECANCELED, EXIT_INTERRUPTED },
 	{ PTCP_EVANISHED, EXIT_VANISHED },
+	{ PTCP_ESTOPPED, EXIT_STOPPED },
 };
 
 enum exit_status exit_status(int code)

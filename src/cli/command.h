@@ -16,7 +16,9 @@ enum exit_status {
 	EXIT_PARTIAL = 6,
 	EXIT_INFEASIBLE = 7,
 	EXIT_INTERRUPTED = 8,
-	EXIT_VANISHED = 24, /* as rsync's */
+	/* as rsync's: */
+	EXIT_VANISHED = 24,
+	EXIT_STOPPED = 30
 };
 
 struct opt_group;

@@ -109,6 +109,7 @@ static void task_fini(struct ptcp_task *t)
 	if (t->remote_job != NULL)
 		t->job_ops->free(t->remote_job);
 	movers_free(t->movers);
+	timer_free(t->stop.timer);
 	loop_free(t->loop);
 	task_free_list(t->files.local, t->files.n_local);
 	options_free(&t->o);
@@ -206,6 +207,10 @@ int task_name_target(struct ptcp_task *t, struct ptcp_err *e)
 
 static void set_canceled(const struct ptcp_task *t, struct ptcp_err *out)
 {
+	if (t->stop.why.code != 0) {
+		*out = t->stop.why;
+		return;
+	}
 	err_set(out, PTCP_ECANCELED, t->prober != NULL ? "measurement: interrupted (run the same command again)" :
 	    t->files.input != NULL ? "transfer: interrupted, the file is not complete (run the whole pipeline again)" :
 	    t->files.output != NULL ?
@@ -221,10 +226,12 @@ static void check_canceled(struct ptcp_task *t)
 	if (!atomic_load(&t->canceled) || t->over)
 		return;
 	set_canceled(t, &why);
-	if (t->session != NULL)
-		session_cancel(t->session, &why);
-	else
+	if (t->session == NULL) {
 		task_finish(t, &why);
+		return;
+	}
+	why.code = PTCP_ECANCELED; /* for the peer */
+	session_cancel(t->session, &why);
 }
 
 static void on_wake(void *arg)
@@ -352,7 +359,7 @@ int ptcp_task_start(struct ptcp_task *t, struct ptcp_err *e)
 	if (e == NULL)
 		e = &scratch;
 	context_log(&t->context, t->o.log, t->o.arg, t->o.log_level);
-	return (r = striping_begin(t, e)) < 0 ? r : attempt_begin(t, e);
+	return (r = stop_begin(t, e)) < 0 || (r = striping_begin(t, e)) < 0 ? r : attempt_begin(t, e);
 }
 
 int ptcp_task_fd(const struct ptcp_task *t) { return loop_fd(t->loop); }

@@ -102,6 +102,14 @@ struct task_retry {
 	uint64_t wire_bytes, saved_bytes; /* bytes of earlier sessions */
 };
 
+/* --stop-after and --stop-at */
+struct task_stop {
+	struct mono after;              /* 0: none */
+	int64_t at_s;                   /* since 1970; 0: none */
+	struct timer *timer;            /* NULL: neither */
+	struct ptcp_err why;            /* once the time has come: its sentence; else code 0 */
+};
+
 struct ptcp_task {
 	struct ptcp_transfer_opts o;    /* texts, fingerprints and paths are copies */
 	struct timetable rate;
@@ -126,6 +134,7 @@ struct ptcp_task {
 	struct context context;
 	struct loop *loop;              /* lives as long as the task, for ptcp_task_cancel() */
 	atomic_bool canceled;
+	struct task_stop stop;
 	bool ran, running, over;
 	int result;
 	struct ptcp_err why;
@@ -183,6 +192,12 @@ int limits_take(struct ptcp_task *t, struct ptcp_err *e);
 void limits_put(const struct ptcp_task *t, struct wire_open *open);
 /* The first given option; NULL: none. */
 const char *limits_first(const struct ptcp_task *t);
+
+/* ---- stop.c ---- */
+
+int stop_take(struct ptcp_task *t, struct ptcp_err *e);
+/* The task starts. */
+int stop_begin(struct ptcp_task *t, struct ptcp_err *e);
 
 /* ---- mapping.c ---- */
 

@@ -217,7 +217,7 @@ static int make(struct ptcp_task *t, bool sends, const char *const *srcs, size_t
 	if ((r = take_selection(t, n_srcs, e)) < 0 || (r = take_paths(t, srcs, n_srcs, dest, e)) < 0 ||
 	    (r = task_take_pipe(t, srcs, n_srcs, dest, e)) < 0 ||
 	    (r = take_rules(t, e)) < 0 || (r = check_selection(t, e)) < 0 ||
-	    (r = limits_take(t, e)) < 0 || (r = mapping_take(t, e)) < 0 ||
+	    (r = limits_take(t, e)) < 0 || (r = stop_take(t, e)) < 0 || (r = mapping_take(t, e)) < 0 ||
 	    (r = older_take(t, e)) < 0 ||
 	    (r = check_options(t, e)) < 0 || (r = check_dest(t, n_srcs, e)) < 0 ||
 	    (r = striping_check(t, e)) < 0)

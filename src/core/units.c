@@ -105,6 +105,47 @@ int units_parse_when(const char *text, int64_t now_s, int64_t *when_s)
 	return 0;
 }
 
+/* The next time of the day: where a clock is put back, some times come twice, in summer time first; where a clock is
+ * put forward, some do not come, and mktime() takes a time close by. */
+static int parse_clock(const char *text, int64_t now_s, int64_t *when_s)
+{
+	const time_t now = (time_t)now_s;
+	struct tm clock = { 0 }, today, tm;
+	const char *end;
+	int i, dst, shifted;
+
+	if ((end = strptime(text, "%H:%M:%S", &clock)) == NULL)
+		end = strptime(text, "%H:%M", &clock);
+	if (end == NULL || *end != '\0' || localtime_r(&now, &today) == NULL)
+		return -1;
+	for (i = 0; i < 6; i++) {
+		dst = 1 - i % 3; /* summer time, none, whichever */
+		tm = today;
+		tm.tm_mday += i / 3;
+		tm.tm_hour = clock.tm_hour;
+		tm.tm_min = clock.tm_min;
+		tm.tm_sec = clock.tm_sec;
+		tm.tm_isdst = dst;
+		*when_s = mktime(&tm);
+		shifted = tm.tm_isdst != dst || tm.tm_hour != clock.tm_hour || tm.tm_min != clock.tm_min;
+		if (*when_s > now_s && (dst < 0 || !shifted))
+			return 0;
+	}
+	return -1;
+}
+
+int units_parse_next(const char *text, int64_t now_s, int64_t *when_s)
+{
+	uint64_t age_ns;
+	int64_t s;
+
+	if (parse_clock(text, now_s, &s) < 0 &&
+	    (units_parse_time(text, &age_ns) == 0 || units_parse_when(text, now_s, &s) < 0 || s <= now_s))
+		return -1;
+	*when_s = s;
+	return 0;
+}
+
 /* v to three digits, in the largest unit of which v is at least 1. */
 static const char *scaled(char *buf, double v, const struct unit *first)
 {

@@ -21,6 +21,8 @@ int units_parse_time(const char *text, uint64_t *ns);
  * HH:MM or HH:MM:SS behind a T or a blank, by the local clock or, with a final Z, UTC; or @ and seconds since 1970. 0,
  * or -1 if malformed or not after 1970. */
 int units_parse_when(const char *text, int64_t now_s, int64_t *when_s);
+/* A time after `now_s`, likewise, but no age; HH:MM or HH:MM:SS is the next such time by the local clock. */
+int units_parse_next(const char *text, int64_t now_s, int64_t *when_s);
 
 #define UNITS_TEXT_BYTES 32
 

@@ -611,7 +611,7 @@ static void help(void **state)
 	assert_non_null(strstr(cap.out, "\n  Connection: --fingerprint --timeout --wait --congestion --ipv4 --ipv6 "
 	    "--retry-for --via --relays --paths --overlay --local-host\n"));
 	assert_non_null(strstr(cap.out, "  Links, attributes, backups, SSH: --copy-links --copy-unsafe-links "
-	    "--chmod --chown --usermap --groupmap --numeric-ids --backup"));
+	    "--modify-window --chmod --chown --usermap --groupmap\n    --numeric-ids --backup"));
 	assert_null(strstr(cap.out, "--mkpath ")); /* a default */
 	assert_int_equal(command("key -h"), 0);
 	assert_int_equal(fake.runs, 0);

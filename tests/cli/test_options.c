@@ -428,7 +428,7 @@ static void exit_table(void **state)
 		{ PTCP_EINFEASIBLE, 7 }, { PTCP_ECANCELED, 8 }, { PTCP_EPROTO, 1 }, { PTCP_EPEER, 1 },
 		{ PTCP_ETIMEOUT, 1 }, { PTCP_EIO, 1 }, { PTCP_ENOSPC, 1 }, { PTCP_ECHANGED, 1 },
 		{ PTCP_ENOTYET, 2 }, { PTCP_ERANGE, 2 }, { PTCP_EBUSY, 4 }, { PTCP_ESUPERSEDED, 1 },
-		{ PTCP_EVANISHED, 24 }, { PTCP_EPARENT, 1 },
+		{ PTCP_EVANISHED, 24 }, { PTCP_EPARENT, 1 }, { PTCP_ESTOPPED, 30 },
 	};
 	static const int all[] = {
 #define X(name, value, text) name,

@@ -98,6 +98,40 @@ static void times_of_day(void **state)
 		assert_int_equal(when(bad[i]), -1);
 }
 
+static int64_t next_time(const char *text, int64_t now)
+{
+	int64_t s = -1;
+
+	return units_parse_next(text, now, &s) == 0 ? s : -1;
+}
+
+/* By the clock of central Europe: summer time began on 2026-03-29, and ended on 2026-10-25, at 01:00 UTC. */
+static void next_times(void **state)
+{
+	const int64_t day = 86400, hour = 3600, summer = 1774746000, winter = 1792890000;
+	static const char *const bad[] = { "", "24:60", "06", "6", "1h", "06:00x", "@1774746000", "2026-03-29T01:59",
+		"25:00", "-1:00" };
+	size_t i;
+
+	(void)state;
+	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+	tzset();
+	assert_int_equal(next_time("06:00", summer - 5 * hour), summer + 3 * hour); /* an hour earlier than before */
+	assert_int_equal(next_time("06:00", winter - 5 * hour), winter + 4 * hour);
+	assert_int_equal(next_time("06:00", winter + 4 * hour), winter + 4 * hour + day); /* not now */
+	assert_int_equal(next_time("06:00:01", winter + 4 * hour), winter + 4 * hour + 1);
+	assert_int_equal(next_time("02:30", winter - 3 * hour), winter - hour / 2); /* comes twice */
+	assert_int_equal(next_time("02:30", winter), winter + hour / 2);
+	assert_int_equal(next_time("02:30", winter + hour), winter + hour / 2 + day);
+	assert_true(next_time("02:30", summer - hour) >= summer - hour / 2 && /* does not come */
+	    next_time("02:30", summer - hour) <= summer + hour / 2);
+	assert_int_equal(next_time("2026-03-29T03:00", summer - 1), summer);
+	assert_int_equal(next_time("2026-03-30", summer), summer + 21 * hour);
+	assert_int_equal(next_time("@1774746001", summer), summer + 1);
+	for (i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_int_equal(next_time(bad[i], summer), -1);
+}
+
 static void texts(void **state)
 {
 	char b[UNITS_TEXT_BYTES];
@@ -124,7 +158,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(rates_and_times),
-		cmocka_unit_test(times_of_day), cmocka_unit_test(texts),
+		cmocka_unit_test(times_of_day), cmocka_unit_test(next_times), cmocka_unit_test(texts),
 	};
 	return cmocka_run_group_tests_name("core/units", tests, NULL, NULL);
 }

@@ -332,7 +332,7 @@ static void the_peers_codes(void **state)
 	int code;
 
 	(void)state;
-	for (code = 0; code <= 22; code++) {
+	for (code = 0; code <= 23; code++) {
 		int want = PTCP_EPEER;
 
 		for (i = 0; i < sizeof keeps / sizeof *keeps; i++)

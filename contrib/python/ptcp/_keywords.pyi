@@ -25,7 +25,8 @@ class AdviceOptions(TypedDict, total=False):
     limits_newer_than: Text | None
     limits_older_than: Text | None
     limits_max_depth: int | None
-    older_modify_window_s: int | None
+    limits_stop_after_s: float | None
+    limits_stop_at: Text | None
     one_file_system: bool | None
     copy_links: bool | None
     copy_unsafe_links: bool | None
@@ -46,6 +47,7 @@ class AdviceOptions(TypedDict, total=False):
     wire_compress: int | Literal["off", "auto"] | None
     wire_detect_renames: bool | None
     wire_no_preflight: bool | None
+    older_modify_window_s: int | None
     preserve_chmod: Text | None
     preserve_chown: Text | None
     preserve_user_map: Text | None

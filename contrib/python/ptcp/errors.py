@@ -68,12 +68,17 @@ class CanceledError(Error):
     exit_code = 8
 
 
+class StoppedError(Error):
+    exit_code = 30
+
+
 # As in src/cli/command.c; all other codes have exit status 1.
 _CLASSES = {
     "PTCP_EUSAGE": UsageError, "PTCP_ECONFIG": UsageError, "PTCP_ENOTYET": UsageError, "PTCP_ERANGE": UsageError,
     "PTCP_ECONNECT": ConnectError, "PTCP_EREFUSED": RefusedError, "PTCP_EBUSY": RefusedError,
     "PTCP_EVERIFY": VerifyError, "PTCP_EPARTIAL": PartialError, "PTCP_EVANISHED": VanishedError,
     "PTCP_EINFEASIBLE": InfeasibleError, "PTCP_ECANCELED": CanceledError,
+    "PTCP_ESTOPPED": StoppedError,
 }
 
 

@@ -62,6 +62,29 @@ static int set_window(void *args, const struct opt *o, const char *text, struct 
 	return s == 0 ? 0 : habit_add(args, e, "--modify-window=%u", s);
 }
 
+static int set_minutes(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	unsigned minutes;
+
+	if (opt_number(text, 1, 365 * 24 * 60, &minutes) < 0)
+		return opt_reject(o, text, e, "not a number of minutes (give 1 to 525600)");
+	return habit_add(args, e, "--stop-after=%um", minutes);
+}
+
+/* rsync takes y-m-dTh:m with slashes, too, and without the parts that are those of today, or of the next time. */
+static int set_moment(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	const char *clock = text + (*text == 'T');
+	int year, month, day, end = 0;
+	char separator[2];
+
+	if (strspn(clock, "0123456789:") == strlen(clock) && strchr(clock, ':') != NULL)
+		return habit_add(args, e, "--stop-at=%s", clock);
+	if (sscanf(text, "%4d%1[-/]%2d%*1[-/]%2d%n", &year, separator, &month, &day, &end) < 4 || end == 0)
+		return opt_reject(o, text, e, "not a time (write 06:00, or 2026-11-30T06:00)");
+	return habit_add(args, e, "--stop-at=%04d-%02d-%02d%s", year, month, day, text + end);
+}
+
 static int set_timeout(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
 	unsigned s;
@@ -244,8 +267,8 @@ const struct opt rsync_carrying[] = {
 	FLAG("old-args", 0, "no shell sees a path", habit_refuse), FLAG("trust-sender", 0, LEAVE_OUT, opt_ignore),
 	FLAG("inc-recursive", 0, LEAVE_OUT, opt_ignore), FLAG("no-inc-recursive", 0, LEAVE_OUT, opt_ignore),
 	FLAG("i-r", 0, LEAVE_OUT, opt_ignore), FLAG("no-i-r", 0, LEAVE_OUT, opt_ignore),
-	VALUE("stop-after", 0, "MINUTES", "timeout(1) ends ptcp, and the same command resumes", habit_refuse),
-	VALUE("stop-at", 0, "TIME", "timeout(1) ends ptcp, and the same command resumes", habit_refuse),
+	VALUE("stop-after", 0, "MINUTES", "", set_minutes), VALUE("time-limit", 0, "MINUTES", "", set_minutes),
+	VALUE("stop-at", 0, "TIME", "", set_moment),
 	FLAG("daemon", 0, "ptcp serve is the server", habit_refuse),
 	{ .name = NULL },
 };
