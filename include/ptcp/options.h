@@ -70,6 +70,7 @@
 	    "keep it in DIR instead, which is relative to the destination") \
 	VALUE(TEXT, older.suffix, NULL, 0, 0, "suffix", "SUFFIX", \
 	    "suffix of backups (default: ~, or none with --backup-dir)") \
+	SWITCH(older.delete_excluded, "delete-excluded", 0, "with --delete: delete also what --exclude leaves out") \
 	SENT(older.exclusive, 4, EXCLUSIVE, true, "exclusive", 0, "fail files and links whose names exist, replace none")
 
 #define PTCP_OPTIONS_COPYING(SWITCH, SENT, VALUE, TEXTS) \

@@ -407,6 +407,7 @@ struct ptcp_older {
 	/* Times whose whole seconds differ by no more are equal: such a file is up to date, if its size is the source's, and
 	 * keeps its time; `update` skips no such file. 0: times are equal to the nanosecond */
 	uint32_t modify_window_s;
+	bool delete_excluded;    /* with delete_extra: removes also what `rules` leave out of the sources */
 	/* What is replaced or removed stays, as a backup: its name gets `suffix`, or, in the directory backup_dir, the
 	 * path that it has below the destination. A backup replaces an earlier one of its name; delete_extra retains
 	 * backups. Directories have no backups. Not between two servers */

@@ -1,4 +1,4 @@
-/* --backup, --backup-dir and --suffix: the end that receives keeps what it replaces or removes. */
+/* Older files at the receiving end: --delete-excluded, --backup, --backup-dir and --suffix. */
 #include <string.h>
 
 #include "client/task_impl.h"
@@ -30,6 +30,8 @@ int older_take(struct ptcp_task *t, struct ptcp_err *e)
 	const char *suffix = suffix_of(o);
 	int r;
 
+	if (o->delete_excluded && !t->o.delete_extra)
+		return err_set(e, PTCP_EUSAGE, "--delete-excluded: without --delete (add it)");
 	if (!is_wanted(o) && o->suffix == NULL)
 		return 0;
 	if (t->remote_job != NULL)

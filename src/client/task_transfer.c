@@ -21,7 +21,7 @@ static int take_rules(struct ptcp_task *t, struct ptcp_err *e)
 		if ((r = filter_add(t->files.filter, rule->include, rule->pattern, e)) < 0)
 			return err_while(e, r, "--%s '%s'", rule->include ? "include" : "exclude",
 			    text_escape(shown, sizeof shown, rule->pattern));
-		if ((!t->files.sends || t->o.delete_extra) && (r = task_add_path(t,
+		if ((!t->files.sends || (t->o.delete_extra && !t->o.older.delete_excluded)) && (r = task_add_path(t,
 		    rule->include ? WIRE_PATH_INCLUDE : WIRE_PATH_EXCLUDE, rule->pattern, e)) < 0)
 			return r;
 	}

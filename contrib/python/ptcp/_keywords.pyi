@@ -19,6 +19,7 @@ class AdviceOptions(TypedDict, total=False):
     older_backup: bool | None
     older_backup_dir: Text | None
     older_suffix: Text | None
+    older_delete_excluded: bool | None
     older_exclusive: bool | None
     limits_min_size: int | None
     limits_max_size: int | None

@@ -111,6 +111,12 @@ static int set_verbose(void *args, const struct opt *o, const char *text, struct
 	return habit_add(p, e, "--verbose");
 }
 
+static int set_delete_excluded(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	((struct habit *)args)->deletes = true;
+	return habit_same(args, o, text, e);
+}
+
 /* These preserve owners. */
 static int set_owner(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
@@ -212,7 +218,7 @@ const struct opt rsync_replacing[] = {
 	NOTE("delete-after", 0, "--delete is the name here", deletes),
 	NOTE("delete-delay", 0, "--delete is the name here", deletes),
 	FLAG("delete-before", 0, "--delete deletes once all files have arrived", habit_refuse),
-	FLAG("delete-excluded", 0, "what a rule leaves out is never deleted", habit_refuse),
+	FLAG("delete-excluded", 0, "", set_delete_excluded),
 	FLAG("delete-missing-args", 0, "a missing source deletes nothing", habit_refuse),
 	FLAG("ignore-missing-args", 0, "a missing source is a failed file", habit_refuse),
 	FLAG("ignore-errors", 0, "nothing is deleted below a directory that could not be read", habit_refuse),
