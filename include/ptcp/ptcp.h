@@ -772,6 +772,16 @@ PTCP_API void ptcp_read_opts_init(struct ptcp_read_opts *o);
 PTCP_API int ptcp_read_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *url,
     const struct ptcp_read_opts *r, struct ptcp_err *e);
 
+/* Connections that outlive tasks: a task on remote files that ptcp_task_keep() gives a handle takes over a connection to
+ * its host, and leaves it to the next task at its end, up to 8 at a time, for 45 s each. Any thread; of tasks with the
+ * same options for connections only. Not through ssh. After fork() the child makes connections of its own. */
+struct ptcp_host;
+PTCP_API int ptcp_host_open(struct ptcp_host **out, struct ptcp_err *e);
+/* After the end of its tasks; NULL is fine. */
+PTCP_API void ptcp_host_close(struct ptcp_host *h);
+/* Before the task starts. PTCP_EUSAGE: neither of ptcp_manage_new(), ptcp_read_new() nor ptcp_clean_new(). */
+PTCP_API int ptcp_task_keep(struct ptcp_task *t, struct ptcp_host *h, struct ptcp_err *e);
+
 /* The number of URLs, from the first on, that name the same host as the first: at least 1 unless n is 0. */
 PTCP_API size_t ptcp_same_host(const char *const *urls, size_t n);
 

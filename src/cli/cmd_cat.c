@@ -29,7 +29,7 @@ static const struct opt cat_options[] = {
 };
 
 /* A failure does not keep the other files away. */
-static int cat_all(struct cat_args *a, char **urls, size_t n, struct ptcp_err *e)
+static int cat_all(struct cat_args *a, struct ptcp_host *host, char **urls, size_t n, struct ptcp_err *e)
 {
 	size_t i, failed = 0;
 	uint64_t bytes = 0;
@@ -38,7 +38,7 @@ static int cat_all(struct cat_args *a, char **urls, size_t n, struct ptcp_err *e
 	if (a->connect.log.json)
 		return err_set(e, PTCP_EUSAGE, "--json: not for cat, whose output is the files (leave it out)");
 	for (i = 0; i < n; i++) {
-		if ((r = parts_read(&a->connect.transfer, urls[i], &a->parts, stdout, &bytes, e)) == 0)
+		if ((r = parts_read(&a->connect.transfer, host, urls[i], &a->parts, stdout, &bytes, e)) == 0)
 			continue;
 		if (r == PTCP_ECANCELED || r == PTCP_EUSAGE || n == 1 || ferror(stdout))
 			return r;
@@ -53,14 +53,17 @@ static int cat_all(struct cat_args *a, char **urls, size_t n, struct ptcp_err *e
 static int run_cat(const struct command *c, int argc, char **argv)
 {
 	struct ptcp_err e = { .code = 0 };
+	struct ptcp_host *host = NULL;
 	struct cat_args a;
 	int r, n = 0;
 
 	memset(&a, 0, sizeof a);
 	if ((r = connect_parse(&a.connect, c, argc, argv, &n, NULL, &e)) == 0) {
 		connect_show_streams(&a.connect);
-		r = cat_all(&a, argv, (size_t)n, &e);
+		if ((r = ptcp_host_open(&host, &e)) == 0)
+			r = cat_all(&a, host, argv, (size_t)n, &e);
 	}
+	ptcp_host_close(host);
 	parts_fini(&a.parts);
 	client_opts_fini(&a.connect);
 	return command_end(c, r, &e);

@@ -102,8 +102,8 @@ static void on_piece(void *arg, const struct ptcp_piece *p)
 	ptcp_task_cancel(r->task);
 }
 
-int parts_read(const struct ptcp_transfer_opts *o, const char *url, const struct byte_ranges *p, FILE *to,
-    uint64_t *bytes, struct ptcp_err *e)
+int parts_read(const struct ptcp_transfer_opts *o, struct ptcp_host *host, const char *url,
+    const struct byte_ranges *p, FILE *to, uint64_t *bytes, struct ptcp_err *e)
 {
 	struct part_writer d = { .to = to };
 	struct ptcp_read_opts opts;
@@ -116,7 +116,8 @@ int parts_read(const struct ptcp_transfer_opts *o, const char *url, const struct
 	opts.arg = &d;
 	if ((r = ptcp_read_new(&d.task, o, url, &opts, e)) < 0)
 		return r;
-	r = connect_run(d.task, e);
+	if (host == NULL || (r = ptcp_task_keep(d.task, host, e)) == 0)
+		r = connect_run(d.task, e);
 	ptcp_task_free(d.task);
 	if (d.failed == 0 && r == 0 && fflush(to) != 0)
 		d.failed = errno;
@@ -162,7 +163,7 @@ static int read_into(const struct ptcp_transfer_opts *o, const char *url, const 
 	mask = umask(0);
 	umask(mask);
 	fchmod(fileno(file.f), 0666 & ~mask);
-	r = parts_read(o, url, p, file.f, bytes, e);
+	r = parts_read(o, NULL, url, p, file.f, bytes, e);
 	if (!atomic_file_end(&file, r == 0, o->fsync != PTCP_FSYNC_NONE) && r == 0)
 		r = file_failed(path, e);
 	return r;
@@ -175,7 +176,7 @@ int parts_read_to(const struct ptcp_transfer_opts *o, const char *url, const str
 	int r;
 
 	if (text_is_stdio(path))
-		return parts_read(o, url, p, stdout, bytes, e);
+		return parts_read(o, NULL, url, p, stdout, bytes, e);
 	if ((name = name_of(url, path)) == NULL)
 		return err_nomem(e);
 	r = read_into(o, url, p, name, bytes, e);

@@ -154,6 +154,8 @@ static int on_frame(void *arg, unsigned type, const union job_frame *f, struct p
 {
 	struct ptcp_task *t = arg;
 
+	t->remote_job->heard = true;
+	t->remote_job->complete = (type == WIRE_MANAGED && f->managed.final) || (type == WIRE_CLEANED && f->cleaned.final);
 	switch (type) {
 	case WIRE_WAITING: wait_report(t, f->waiting.ahead, NULL); break;
 	case WIRE_STARTED: on_started(t, &f->started); break;
@@ -209,12 +211,29 @@ static void on_readable(void *arg)
 
 static void on_writable(void *arg) { flush(arg); }
 
+/* Whether the request may be sent twice. */
+static bool repeats(const struct remote_job *h)
+{
+	return h->request == JOB_FRAMES_READ_REQUESTED ||
+	    (h->request == JOB_FRAMES_MANAGE_REQUESTED && (h->op == PTCP_LIST || h->op == PTCP_COUNT));
+}
+
+/* A kept connection may have been closed while the request was on its way: the server has not read it. */
 static void on_remote_job_closed(void *arg, const struct ptcp_err *cause)
 {
 	struct ptcp_task *t = arg;
 	bool query = remote_job_is_query(t->remote_job);
 	struct ptcp_err why;
 
+	if (t->remote_job->reused && !t->remote_job->heard && (cause == NULL || repeats(t->remote_job))) {
+		t->remote_job->reused = false;
+		chan_free(t->chan);
+		t->chan = NULL;
+		remote_job_aim(t);
+		if (task_dial(t, &why) < 0)
+			task_finish(t, &why);
+		return;
+	}
 	if (query && !remote_job_is_on_files(t->remote_job) && cause == NULL) {
 		task_finish(t, NULL); /* the answer is complete */
 		return;
@@ -254,6 +273,7 @@ int remote_job_request_next(struct ptcp_task *t, struct ptcp_err *e)
 		return r;
 	if (h->frames.conn.out.failed)
 		return err_nomem(e);
+	h->complete = false;
 	job_frames_requested(&h->frames, h->request, mono_now());
 	flush(t);
 	return 0;

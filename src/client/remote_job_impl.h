@@ -18,6 +18,9 @@ struct read_ops {
 
 struct remote_job {
 	struct job_frames frames;
+	struct ptcp_host *host;         /* keeps the connection for other tasks; NULL: none does */
+	bool reused, heard;             /* the connection is a kept one; the server has answered on it */
+	bool complete;                  /* the answer of work on files has come to its end */
 	enum job_frames_state request;  /* JOB_, TIMING_, STATUS_, LINKS_, CLEAN_, MANAGE_ or READ_REQUESTED */
 	struct remote doer, other;      /* the host that carries out the job, and the third host; unused in queries */
 	enum wire_grant_mode mode;      /* what the grant permits the doer: WRITE, READ (the doer receives), PROBE */

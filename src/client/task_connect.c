@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/kept_host.h"
 #include "client/task_impl.h"
 #include "core/byteorder.h"
 #include "core/err.h"
@@ -397,6 +398,7 @@ int task_connect(struct ptcp_task *t, struct ptcp_err *e)
 		.job = t->remote_job != NULL,
 		.spare = task_spare(t), .sock = { .family = t->o.family, .timeout_ns = task_timeout_ns(t) },
 		.ops = &ssh_start_ops, .arg = t };
+	struct chan *kept;
 	int r;
 
 	t->label[0] = '\0';
@@ -405,8 +407,13 @@ int task_connect(struct ptcp_task *t, struct ptcp_err *e)
 		return r;
 	if (t->target.ssh || t->o.remote.launch != NULL)
 		return ssh_start_new(&t->ssh_start, &o, e);
-	if (t->remote_job != NULL)
+	if (t->remote_job != NULL) {
 		t->job_ops->aim(t);
+		if ((kept = host_take(t)) != NULL) {
+			take_job_chan(t, kept);
+			return 0;
+		}
+	}
 	return task_dial(t, e);
 }
 
@@ -416,6 +423,7 @@ void task_disconnect(struct ptcp_task *t)
 	t->ssh_start = NULL;
 	connect_cancel(t->connect);
 	t->connect = NULL;
+	host_give(t);
 	chan_free(t->chan);
 	t->chan = NULL;
 	timer_free(t->timer);

@@ -280,6 +280,12 @@ int chan_take_fd(struct chan *c)
 	return fd_take(&c->fd);
 }
 
+bool chan_is_idle(const struct chan *c)
+{
+	return !c->failed && !c->cut && !c->eof && !c->shutting && !chan_has_input(c) && c->tx_start == c->tx_end &&
+	    c->rx == NULL && c->tx == NULL;
+}
+
 void chan_detach(struct chan *c)
 {
 	detach_poll(c);

@@ -53,6 +53,8 @@ void chan_free(struct chan *c);
 /* Give a channel new callbacks, and perhaps another loop: for a loop of another thread first chan_detach() on the old
  * thread. No callback is called in between. */
 void chan_detach(struct chan *c);
+/* Whether the channel works, and has no bytes of either direction: it may be detached and kept. */
+bool chan_is_idle(const struct chan *c);
 int chan_attach(struct chan *c, struct loop *l, const struct chan_ops *ops, void *arg, struct ptcp_err *e);
 
 /* Up to n bytes; 0: no input now (or closed, which `closed` reports). */

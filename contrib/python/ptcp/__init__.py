@@ -13,6 +13,7 @@ import typing as _typing
 
 from . import _native, _plan
 from ._task import Advise as _Advise
+from ._task import Host
 from ._task import Manage as _Manage
 from ._task import RateLimit
 from ._task import Read as _Read
@@ -30,7 +31,7 @@ if _typing.TYPE_CHECKING:
 
 __all__ = ["send", "recv", "ls", "du", "mkdir", "rm", "mv", "read_ranges", "advise", "plan", "fingerprint", "version",
            "Error", "UsageError", "ConnectError", "RefusedError", "VerifyError", "PartialError",
-           "InfeasibleError", "CanceledError", "VanishedError", "Advice", "Choice", "Entry", "FailedFile", "RateLimit", "Plan",
+           "InfeasibleError", "CanceledError", "VanishedError", "Advice", "Choice", "Entry", "FailedFile", "Host", "RateLimit", "Plan",
            "Probe", "Progress", "Step", "TransferResult"]
 
 
@@ -55,38 +56,38 @@ def recv(sources, dest, *, on_progress=None, on_warning=None, trust=None,
                      trust=trust).run()
 
 
-def ls(urls, *, recursive=False, hidden=False, itself=False, trust=None, **options: Unpack[Options]) -> list[Entry]:
+def ls(urls, *, recursive=False, hidden=False, itself=False, host=None, trust=None, **options: Unpack[Options]) -> list[Entry]:
     """Lists directories and files of one host; wildcards are expanded there. With `itself` directories are listed
     themselves, not their content, with `hidden` names that begin with a dot as well."""
     flags = {"recursive": recursive, "hidden": hidden, "itself": itself}
-    return _Manage("list", urls, flags, options, trust=trust).run()
+    return _Manage("list", urls, flags, options, host=host, trust=trust).run()
 
 
-def du(urls, *, trust=None, **options: Unpack[Options]) -> list[Entry]:
+def du(urls, *, host=None, trust=None, **options: Unpack[Options]) -> list[Entry]:
     """The size of each path with all content."""
-    return _Manage("count", urls, {}, options, trust=trust).run()
+    return _Manage("count", urls, {}, options, host=host, trust=trust).run()
 
 
-def mkdir(urls, *, parents=False, trust=None, **options: Unpack[Options]) -> None:
+def mkdir(urls, *, parents=False, host=None, trust=None, **options: Unpack[Options]) -> None:
     """Makes directories; with `parents` missing parents as well, and an existing directory is no failure."""
-    _Manage("mkdir", urls, {"parents": parents}, options, trust=trust).run()
+    _Manage("mkdir", urls, {"parents": parents}, options, host=host, trust=trust).run()
 
 
-def rm(urls, *, recursive=False, trust=None, **options: Unpack[Options]) -> None:
+def rm(urls, *, recursive=False, host=None, trust=None, **options: Unpack[Options]) -> None:
     """Removes files, with `recursive` directories with all content; wildcards are expanded there."""
-    _Manage("remove", urls, {"recursive": recursive}, options, trust=trust).run()
+    _Manage("remove", urls, {"recursive": recursive}, options, host=host, trust=trust).run()
 
 
-def mv(url, to, *, replace=False, trust=None, **options: Unpack[Options]) -> None:
+def mv(url, to, *, replace=False, host=None, trust=None, **options: Unpack[Options]) -> None:
     """Renames within one host, into `to` if that is a directory; with `replace` over an existing file."""
-    _Manage("rename", [url, to], {"replace": replace}, options, trust=trust).run()
+    _Manage("rename", [url, to], {"replace": replace}, options, host=host, trust=trust).run()
 
 
-def read_ranges(url, ranges, *, on_file=None, trust=None, **options: Unpack[Options]) -> list[bytes]:
+def read_ranges(url, ranges, *, on_file=None, host=None, trust=None, **options: Unpack[Options]) -> list[bytes]:
     """The slices [start:end] of a file, for each pair of `ranges`, of which either may be negative or None: one request,
     which moves these bytes only. They belong to one version of the file; on_file(Entry) describes it first."""
     ranges = list(ranges)
-    return _Read(url, ranges, on_file, options, trust=trust).run() if ranges else []
+    return _Read(url, ranges, on_file, options, host=host, trust=trust).run() if ranges else []
 
 
 def advise(target, *, impact_percent=10.0, min_gain_percent=1.0, max_streams=32, model="auto", levels=None,

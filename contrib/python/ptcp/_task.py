@@ -247,10 +247,38 @@ def _entry_of(e):
                  e.entries)
 
 
-class Manage(Task):
+class Host:
+    """Connections that work on remote files leaves to the work after it: host=ptcp.Host() of ls(), read_ranges() and the
+    like, with the same options for the connection. Any thread."""
+
+    def __init__(self):
+        self.handle, err = c.c_void_p(), n.Err()
+        self._lib = n.ptcp()
+        check(self._lib, self._lib.ptcp_host_open(c.byref(self.handle), c.byref(err)), err)
+
+    def close(self):
+        """Closes the connections, once no work uses them."""
+        handle, self.handle = self.handle, c.c_void_p()
+        self._lib.ptcp_host_close(handle)
+
+    def __del__(self):
+        if getattr(self, "handle", None):
+            self.close()
+
+
+class _Kept(Task):
+    """A task on remote files."""
+
+    def keep(self, host):
+        self.host = host  # lives as long as the task
+        if host is not None:
+            check(self.lib, self.lib.ptcp_task_keep(self.handle, host.handle, c.byref(self.err)), self.err)
+
+
+class Manage(_Kept):
     """Listing, counting, making, removing or renaming on one host; the result is a list of Entry."""
 
-    def __init__(self, op, urls, flags, options, **callbacks):
+    def __init__(self, op, urls, flags, options, host=None, **callbacks):
         super().__init__(options, **callbacks)
         if isinstance(urls, (str, bytes, os.PathLike)):
             urls = [urls]
@@ -262,6 +290,7 @@ class Manage(Task):
         array, count = strings(urls)
         check(self.lib, self.lib.ptcp_manage_new(c.byref(self.handle), self.opts.pointer, _MANAGE_OPS[op], array,
                                                  count, c.byref(self.how), c.byref(self.err)), self.err)
+        self.keep(host)
 
     def _entry(self, _, entry):
         try:
@@ -286,10 +315,10 @@ def _bound(value, default):
     return default if value is None else max(min(operator.index(value), _REST), -_REST - 1)
 
 
-class Read(Task):
+class Read(_Kept):
     """Slices of a file; the result is a list of bytes."""
 
-    def __init__(self, url, ranges, on_file, options, **callbacks):
+    def __init__(self, url, ranges, on_file, options, host=None, **callbacks):
         super().__init__(options, **callbacks)
         self.on_file = on_file
         ends = [n.Range(_bound(start, 0), _bound(end, _REST)) for start, end in ranges]
@@ -299,6 +328,7 @@ class Read(Task):
         self.how.opened, self.how.piece = n.EntryFn(self._opened), n.PieceFn(self._piece)
         check(self.lib, self.lib.ptcp_read_new(c.byref(self.handle), self.opts.pointer, encoded(url), c.byref(self.how),
                                                c.byref(self.err)), self.err)
+        self.keep(host)
 
     def _opened(self, _, entry):
         try:

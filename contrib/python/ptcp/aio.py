@@ -64,30 +64,30 @@ async def recv(sources, dest, *, on_progress=None, on_warning=None, trust=None,
                                on_warning=on_warning, trust=trust))
 
 
-async def ls(urls, *, recursive=False, hidden=False, itself=False, trust=None, **options: Unpack[Options]) -> list[Entry]:
+async def ls(urls, *, recursive=False, hidden=False, itself=False, host=None, trust=None, **options: Unpack[Options]) -> list[Entry]:
     flags = {"recursive": recursive, "hidden": hidden, "itself": itself}
-    return await _run(Manage("list", urls, flags, options, trust=trust))
+    return await _run(Manage("list", urls, flags, options, host=host, trust=trust))
 
 
-async def du(urls, *, trust=None, **options: Unpack[Options]) -> list[Entry]:
-    return await _run(Manage("count", urls, {}, options, trust=trust))
+async def du(urls, *, host=None, trust=None, **options: Unpack[Options]) -> list[Entry]:
+    return await _run(Manage("count", urls, {}, options, host=host, trust=trust))
 
 
-async def mkdir(urls, *, parents=False, trust=None, **options: Unpack[Options]) -> None:
-    await _run(Manage("mkdir", urls, {"parents": parents}, options, trust=trust))
+async def mkdir(urls, *, parents=False, host=None, trust=None, **options: Unpack[Options]) -> None:
+    await _run(Manage("mkdir", urls, {"parents": parents}, options, host=host, trust=trust))
 
 
-async def rm(urls, *, recursive=False, trust=None, **options: Unpack[Options]) -> None:
-    await _run(Manage("remove", urls, {"recursive": recursive}, options, trust=trust))
+async def rm(urls, *, recursive=False, host=None, trust=None, **options: Unpack[Options]) -> None:
+    await _run(Manage("remove", urls, {"recursive": recursive}, options, host=host, trust=trust))
 
 
-async def mv(url, to, *, replace=False, trust=None, **options: Unpack[Options]) -> None:
-    await _run(Manage("rename", [url, to], {"replace": replace}, options, trust=trust))
+async def mv(url, to, *, replace=False, host=None, trust=None, **options: Unpack[Options]) -> None:
+    await _run(Manage("rename", [url, to], {"replace": replace}, options, host=host, trust=trust))
 
 
-async def read_ranges(url, ranges, *, on_file=None, trust=None, **options: Unpack[Options]) -> list[bytes]:
+async def read_ranges(url, ranges, *, on_file=None, host=None, trust=None, **options: Unpack[Options]) -> list[bytes]:
     ranges = list(ranges)
-    return await _run(Read(url, ranges, on_file, options, trust=trust)) if ranges else []
+    return await _run(Read(url, ranges, on_file, options, host=host, trust=trust)) if ranges else []
 
 
 async def advise(target, *, impact_percent=10.0, min_gain_percent=1.0, max_streams=32, model="auto", levels=None,

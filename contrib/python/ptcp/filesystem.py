@@ -97,6 +97,7 @@ class PtcpFileSystem(AsyncFileSystem):
         Opts(ptcp._native.ptcp(), options)  # TypeError now rather than at the first use
         self.host, self.port, self.temp_dir = host, int(port or _PORT), temp_dir
         self.options = {**options, "trust": trust}
+        self._here = {**self.options, "host": ptcp.Host()}  # one connection for one operation after the other
 
     # ---- Paths ----
 
@@ -154,7 +155,7 @@ class PtcpFileSystem(AsyncFileSystem):
 
     async def _listed(self, path, **how):
         with _os_errors(path):
-            entries = await aio.ls(self._url(path), hidden=True, **how, **self.options)
+            entries = await aio.ls(self._url(path), hidden=True, **how, **self._here)
         return [info for info in (self._details(path, e) for e in entries)
                 if not posixpath.basename(info["name"]).startswith(_RESERVED)]
 
@@ -238,7 +239,7 @@ class PtcpFileSystem(AsyncFileSystem):
         for _ in range(_LINKS_MAX):
             with _os_errors(path):
                 if _has_wildcard(source):
-                    self._exact(source, await aio.ls(self._url(source), itself=True, hidden=True, **self.options))
+                    self._exact(source, await aio.ls(self._url(source), itself=True, hidden=True, **self._here))
                 await aio.recv([self._url(source)], file, **options)
             source = self._next_source(source, file)
             if source is None:
@@ -249,12 +250,12 @@ class PtcpFileSystem(AsyncFileSystem):
         path = self._strip_protocol(path)
         with _os_errors(path):
             try:
-                return await aio.read_ranges(self._url(path), ranges, **self.options)
+                return await aio.read_ranges(self._url(path), ranges, **self._here)
             except ptcp.RefusedError:
                 target = await self._end_of_links(path)
                 if target == path:
                     raise
-                return await aio.read_ranges(self._url(target), ranges, **self.options)
+                return await aio.read_ranges(self._url(target), ranges, **self._here)
 
     async def _end_of_links(self, path):
         """The server follows no absolute links, whose targets are beneath the root of the client."""
@@ -365,17 +366,17 @@ class PtcpFileSystem(AsyncFileSystem):
     async def _mkdir(self, path, create_parents=True, **kwargs):
         with _os_errors(path):
             try:
-                await aio.mkdir(self._url(path), **self.options)
+                await aio.mkdir(self._url(path), **self._here)
             except ptcp.Error as e:
                 if not create_parents or _number(e) != errno.ENOENT:
                     raise
-                await aio.mkdir(self._url(path), parents=True, **self.options)
+                await aio.mkdir(self._url(path), parents=True, **self._here)
 
     async def _makedirs(self, path, exist_ok=False):
         if not exist_ok and await self._exists(path):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
         with _os_errors(path):
-            await aio.mkdir(self._url(path), parents=True, **self.options)
+            await aio.mkdir(self._url(path), parents=True, **self._here)
 
     def rmdir(self, path):
         raise NotImplementedError("ptcp removes directories with their content only: rm(path, recursive=True)")
@@ -384,13 +385,13 @@ class PtcpFileSystem(AsyncFileSystem):
         path = self._strip_protocol(path)
         with _os_errors(path):
             if _has_wildcard(path):
-                self._exact(path, await aio.ls(self._url(path), itself=True, hidden=True, **self.options))
+                self._exact(path, await aio.ls(self._url(path), itself=True, hidden=True, **self._here))
         await self._remove([path])
 
     async def _remove(self, paths, recursive=False):
         try:
             with _os_errors(paths[0]):
-                await aio.rm([self._url(p) for p in paths], recursive=recursive, **self.options)
+                await aio.rm([self._url(p) for p in paths], recursive=recursive, **self._here)
         except IsADirectoryError as e:
             path = os.fsdecode(next((f.path for f in _failed(e.__cause__)), e.filename))
             raise IsADirectoryError(errno.EISDIR, "Is a directory (remove it with recursive=True)", path) from e.__cause__
@@ -407,7 +408,7 @@ class PtcpFileSystem(AsyncFileSystem):
     async def _mv(self, path1, path2, recursive=False, maxdepth=None, **kwargs):
         """Renames on the server, directories as well."""
         with _os_errors(path1):
-            await aio.mv(self._url(path1), self._url(path2), replace=True, **self.options)
+            await aio.mv(self._url(path1), self._url(path2), replace=True, **self._here)
 
     mv = move = rename = sync_wrapper(_mv)
 
@@ -450,7 +451,7 @@ class PtcpFileSystem(AsyncFileSystem):
         for _ in range(_LINKS_MAX):
             with _os_errors(path):
                 if _has_wildcard(source):
-                    self._exact(source, ptcp.ls(self._url(source), itself=True, hidden=True, **self.options))
+                    self._exact(source, ptcp.ls(self._url(source), itself=True, hidden=True, **self._here))
                 ptcp.recv([self._url(source)], file, **options)
             source = self._next_source(source, file)
             if source is None:
@@ -528,7 +529,7 @@ class _Reader(AbstractBufferedFile):
         self._seen = seen
 
     def _fetch_range(self, start, end):
-        url, options = self.fs._url, {**self.fs.options, "on_file": self._opened}
+        url, options = self.fs._url, {**self.fs._here, "on_file": self._opened}
         with _os_errors(self.path):
             if self._link is None:
                 try:
@@ -618,7 +619,7 @@ class _Writer(_Sent, io.BufferedRandom):
 
     def _exists(self):
         try:
-            return bool(ptcp.ls(self.fs._url(self.path), itself=True, hidden=True, **self.fs.options))
+            return bool(ptcp.ls(self.fs._url(self.path), itself=True, hidden=True, **self.fs._here))
         except ptcp.Error as e:
             if _number(e) != errno.ENOENT:
                 raise

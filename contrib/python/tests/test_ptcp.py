@@ -2,12 +2,14 @@
 PTCP_URL, PTCP_FINGERPRINT, PTCP_ROOT (the served directory), PTCP_SOURCES (the repository), PTCP_LIBDIR."""
 
 import asyncio
+import contextlib
 import ctypes
 import dataclasses
 import json
 import math
 import os
 import re
+import socket
 import subprocess
 import tempfile
 import threading
@@ -54,6 +56,46 @@ class Case(unittest.TestCase):
             for v, h in zip(value, typing.get_args(hint)) if type(value) is tuple else [(value, hint)]:
                 if v is None:
                     self.assertIn(type(None), typing.get_args(h), f"{type(result).__name__}.{name}: None")
+
+
+class Proxy:
+    """Forwards to the server, and counts connections."""
+
+    def __init__(self):
+        self.connections, self.sockets = 0, []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        host, _, port = URL[len("ptcp://"):].rpartition(":")
+        with contextlib.suppress(OSError):
+            while True:
+                client = self.listener.accept()[0]
+                self.connections += 1
+                server = socket.create_connection((host, int(port)))
+                self.sockets += [client, server]
+                for a, b in (client, server), (server, client):
+                    threading.Thread(target=self._forward, args=(a, b), daemon=True).start()
+
+    @staticmethod
+    def _forward(a, b):
+        with contextlib.suppress(OSError):
+            while data := a.recv(65536):
+                b.sendall(data)
+        with contextlib.suppress(OSError):
+            b.shutdown(socket.SHUT_WR)
+
+    def cut(self):
+        for s in self.sockets:
+            with contextlib.suppress(OSError):
+                s.shutdown(socket.SHUT_RDWR)
+
+    def close(self):
+        self.cut()
+        self.listener.close()
+        for s in self.sockets:
+            s.close()
 
 
 class Transfers(Case):
@@ -139,6 +181,42 @@ class Transfers(Case):
         for bad in [(0,)], [("0", 1)], [(0.5, 1)], 7:
             with self.assertRaises((TypeError, ValueError)):
                 ptcp.read_ranges(url, bad, **TRUST)
+
+    def test_keeps_connections(self):
+        proxy, to = Proxy(), f"{URL}/kept"
+        self.addCleanup(proxy.close)
+        ptcp.mkdir(to, **TRUST)
+        at = to.replace(URL, f"ptcp://127.0.0.1:{proxy.port}")
+        kept = {**TRUST, "host": ptcp.Host()}
+        for i in range(20):
+            ptcp.mkdir(f"{at}/{i}", **kept)
+            self.assertEqual(len(ptcp.ls(at, **kept)), i + 1)
+            with self.assertRaises(ptcp.Error):
+                ptcp.read_ranges(f"{at}/none", [(0, 1)], **kept)
+        self.assertEqual(proxy.connections, 1)
+        ptcp.ls(at, **TRUST)
+        self.assertEqual(proxy.connections, 2)
+        proxy.cut()
+        ptcp.mkdir(f"{at}/new", **kept)
+        self.assertEqual(proxy.connections, 3)
+        child = os.fork()
+        if child == 0:
+            try:
+                ptcp.ls(at, **kept)
+                os._exit(0)
+            finally:
+                os._exit(1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.assertEqual(len(ptcp.ls(at, **kept)), 21)
+        self.assertEqual(proxy.connections, 4)
+        with open(os.path.join(ROOT, "kept/data"), "wb") as f:
+            f.write(bytes(10_000_000))
+        with self.assertRaises(ZeroDivisionError):  # an answer that was not awaited is left to nobody
+            ptcp.read_ranges(f"{at}/data", [(0, None)], on_file=lambda e: 1 / 0, **kept)
+        self.assertEqual(len(ptcp.ls(at, **kept)), 22)
+        self.assertEqual(ptcp.read_ranges(f"{at}/data", [(i, i + 1) for i in range(5000)], **kept), [bytes(1)] * 5000)
+        self.assertEqual(proxy.connections, 5)
+        ptcp.rm(at, recursive=True, **kept)
 
     def test_forks(self):
         ptcp.ls(f"{URL}/", **TRUST)
