@@ -254,7 +254,6 @@ static void print_curve(FILE *f, const struct ptcp_advice *a)
 static void command_of(char *out, size_t cap, const struct ptcp_advice *a, unsigned streams, bool receive, bool yields)
 {
 	const char *verb = receive ? "recv" : "send";
-
 	int n;
 
 	if (yields) {
@@ -263,7 +262,7 @@ static void command_of(char *out, size_t cap, const struct ptcp_advice *a, unsig
 	}
 	n = snprintf(out, cap, "ptcp %s --streams %u%s", verb, streams, connect_congestion(a->congestion));
 	if (!isnan(a->path_rate_bps))
-		snprintf(out + n, cap - (size_t)n, " --rate %.3gMbit/s", a->path_rate_bps / 1e6);
+		snprintf(out + n, cap - (size_t)n, " --rate %.0fkbit/s", a->path_rate_bps / 1e3);
 }
 
 /* All choices but the last have a budget. */

@@ -487,7 +487,7 @@ static void advises(void **state)
 	(void)state;
 	fake.advice = (struct ptcp_advice){ .streams = 3, .throughput_bps = 5e6, .max_streams = 1,
 		.model = PTCP_MODEL_FAIR_SHARE, .used = { 1e-7, 1e-7 }, .congestion = "bbr",
-		.limit = PTCP_LIMIT_SEND_BUFFER, .limit_advice = "raise it" };
+		.limit = PTCP_LIMIT_SEND_BUFFER, .limit_advice = "raise it", .path_rate_bps = NAN };
 	assert_int_equal(command(line), 0);
 	assert_string_equal(cap.err, "");
 	assert_int_equal(lines_of(cap.out), 1);
@@ -505,6 +505,10 @@ static void advises(void **state)
 	assert_non_null(strstr(cap.out, "congestion control bbr, limited by: send-buffer\n"));
 	assert_non_null(strstr(cap.out, "3 streams: 5.00 Mbit/s; any transfer takes "));
 	assert_non_null(strstr(cap.out, "\nrun: ptcp send --streams 3 --congestion bbr ...\n"));
+	fake.advice.path_rate_bps = 1234e6;
+	assert_int_equal(command("advise h"), 0);
+	assert_non_null(strstr(cap.out, " --congestion bbr --rate 1234000kbit/s ...\n"));
+	fake.advice.path_rate_bps = NAN;
 	fake.advice.yields = true; /* no number of streams keeps a budget */
 	assert_int_equal(command("advise h"), 0);
 	assert_non_null(strstr(cap.out, ": what competing flows leave: ptcp send --impact 0\nhalf of it "));
