@@ -11,7 +11,7 @@ test_SCRIPTS := tests/test_run tests/layers tests/shape tests/docs tests/prose t
 	$(filter-out %.c %.h,$(wildcard $(foreach f,abi e2e hostile campaign trees,tests/$(f)/test_*))) \
 	$(addprefix tests/bench/advice/test_,report campaign_report campaign_steps)
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch patience)
-test_LIBRARIES := $(patsubst %,$(BUILD)/tests/e2e/%.so,other_clock slow names nocase sendfile no_direct late late_close deaf owners unfair busy)
+test_LIBRARIES := $(patsubst %,$(BUILD)/tests/e2e/%.so,other_clock slow names nocase sendfile no_direct late late_close deaf owners unfair busy fails)
 test_PROGRAMS := $(patsubst %,$(BUILD)/tests/%,hostile/hostile campaign/chaos bench/advice/report \
 	bench/advice/campaign_report e2e/spool trees/odd engine/replay)
 test_NEEDS = $(test_BINS) $(test_HELPERS) $(test_LIBRARIES) $(test_PROGRAMS)

@@ -330,6 +330,7 @@ struct ptcp_collect_source {
 	double rate_bps;              /* mean over the last seconds */
 	int code;                     /* PTCP_E* and message of the latest failure; 0 and NULL */
 	const char *why;
+	int sys;                      /* its cause, as in struct ptcp_err */
 };
 
 /* A link of the overlay; its traffic follows from the paths that cross the link. */
@@ -344,7 +345,7 @@ enum ptcp_collect_event_type {
 	PTCP_COLLECT_PLAN,     /* new plan: text NULL for the first, or the reason */
 	PTCP_COLLECT_PROGRESS, /* about twice a second */
 	PTCP_COLLECT_SOURCE,   /* state of `source` changed */
-	PTCP_COLLECT_FILE,     /* failed or (PTCP_EVANISHED) vanished file of `source`: path, text, code */
+	PTCP_COLLECT_FILE,     /* failed or (PTCP_EVANISHED) vanished file of `source`: path, text, code, sys */
 	PTCP_COLLECT_WARNING,  /* text; `source` or -1 */
 };
 
@@ -359,7 +360,7 @@ struct ptcp_collect_event {
 	double plan_start_s;
 	int source;                            /* index in `sources` */
 	const char *path, *text;               /* raw bytes, escape before printing; a message */
-	int code;
+	int code, sys;                         /* FILE, and SOURCE that failed: a PTCP_E* and its cause */
 	const struct ptcp_collect_source *sources; /* in the order of the overlay */
 	size_t n_sources;
 	const struct ptcp_collect_link *links; /* number: ptcp_overlay_links() */

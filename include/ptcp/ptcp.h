@@ -193,6 +193,7 @@ struct ptcp_event {
 	/* WARNING: a sentence; FILE: reason of failing, vanishing or skipping, or NULL; STREAMS, PATHS: reason */
 	const char *text;
 	int code;                     /* FILE failed or vanished: a PTCP_E* */
+	int sys;                      /* its cause, as in struct ptcp_err */
 	const struct ptcp_status *left; /* STATUS */
 	const struct ptcp_path *paths; /* at least one; at START all numbers are 0 */
 	size_t n_paths;
@@ -285,6 +286,7 @@ struct ptcp_leftover {
 	uint64_t bytes;
 	double age_s;        /* time since the last change */
 	const char *why;     /* why it cannot be removed; NULL: removed, or would be in a dry run */
+	int sys;             /* cause, as in struct ptcp_err; 0 without `why` */
 };
 struct ptcp_clean_opts {
 	size_t size;
@@ -652,6 +654,7 @@ struct ptcp_status {
 	const char *name;         /* "ID@HOST:PORT" */
 	enum ptcp_state state;
 	int code;                 /* FAILED: a PTCP_E* */
+	int sys;                  /* FAILED: its cause, as in struct ptcp_err */
 	const char *error;        /* FAILED: sentence of the error; else NULL */
 	const char *source;       /* the first source, raw bytes */
 	const char *peer;         /* "HOST:PORT" of the destination, or with `fetched` of the source; the queried server is
@@ -703,6 +706,7 @@ struct ptcp_entry {
 	unsigned mtime_ns;
 	const char *target;          /* raw bytes of a symbolic link; NULL: no link */
 	int code;                    /* PTCP_E* of a failure, else 0 */
+	int sys;                     /* its cause, as in struct ptcp_err */
 	const char *why;             /* reason of a failure, escaped; else NULL */
 };
 struct ptcp_manage_opts {
@@ -730,7 +734,7 @@ PTCP_API void ptcp_manage_result_init(struct ptcp_manage_result *r);
 /* A task that works on paths of one host, "ptcp://HOST/PATH", "HOST:PATH" or "ssh://HOST/PATH", with the rights of that
  * server's user; PTCP_MKDIR, PTCP_REMOVE and PTCP_RENAME need permission to write. Wildcards are expanded by the server
  * (see ptcp-ls(1)), except for PTCP_MKDIR and PTCP_RENAME. ptcp_task_run() calls `entry`; its result is PTCP_EPARTIAL
- * if some paths failed. If the only path fails, the task's error describes the failure, and `entry` is not called.
+ * if some paths failed. If the only path fails, the task's error has the code, cause and sentence of that failure.
  * PTCP_EUSAGE: several hosts, a local path, or an option of another `op`. */
 PTCP_API int ptcp_manage_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, enum ptcp_manage_op op,
     const char *const *urls, size_t n, const struct ptcp_manage_opts *m, struct ptcp_err *e);

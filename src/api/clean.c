@@ -15,7 +15,7 @@ static void on_found(void *arg, const struct leftover *l)
 	const struct ptcp_clean_opts *o = arg;
 	char path[DIR_PATH_RAW_BYTES];
 	const struct ptcp_leftover shown = { .path = dir_path_raw(l->dir, l->name, path, sizeof path),
-		.bytes = l->size_bytes, .age_s = l->age_s, .why = l->why };
+		.bytes = l->size_bytes, .age_s = l->age_s, .why = l->why, .sys = l->why != NULL ? l->sys : 0 };
 
 	if (o->found != NULL)
 		o->found(o->arg, &shown);

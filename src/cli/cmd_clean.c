@@ -26,9 +26,11 @@ static void on_found(void *arg, const struct ptcp_leftover *l)
 
 	text_escape(path, sizeof path, l->path);
 	if (a->connect.log.json)
-		json_line(json_pack("{s:s, s:o, s:s, s:o, s:o, s:o}", "event", "leftover", "path", json_text(l->path),
-		    "status", l->why != NULL ? "failed" : a->opts.dry_run ? "found" : "removed", "bytes",
-		    json_count(l->bytes), "age_s", json_seconds(l->age_s), "error", json_text(l->why)));
+		json_line(json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:o}", "event", "leftover", "path",
+		    json_text(l->path), "status", l->why != NULL ? "failed" : a->opts.dry_run ? "found" : "removed",
+		    "bytes",
+		    json_count(l->bytes), "age_s", json_seconds(l->age_s), "error", json_text(l->why), "cause",
+		    json_cause(l->sys)));
 	else if (l->why == NULL && !a->connect.log.quiet)
 		printf("%s  %s  %s\n", path, units_size_text(size, l->bytes), units_time_text(age, l->age_s));
 	if (l->why != NULL)
@@ -37,10 +39,9 @@ static void on_found(void *arg, const struct ptcp_leftover *l)
 
 static void print_json(const struct ptcp_clean_result *r, int code, const struct ptcp_err *e)
 {
-	json_line(json_pack("{s:s, s:b, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "event", "end", "ok", code == 0,
-	    "exit", (int)exit_status(code), "error", json_text(code != 0 ? exit_sentence(e) : NULL), "files",
-	    json_count(r->files), "bytes", json_count(r->bytes), "in_use", json_count(r->in_use), "recent",
-	    json_count(r->recent), "failed", json_count(r->failed), "unlisted", json_count(r->unlisted)));
+	json_line(json_end(code, e, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "files", json_count(r->files), "bytes",
+	    json_count(r->bytes), "in_use", json_count(r->in_use), "recent",
+	    json_count(r->recent), "failed", json_count(r->failed), "unlisted", json_count(r->unlisted))));
 }
 
 static void print_end(const struct clean_args *a, const struct ptcp_clean_result *r, int code,

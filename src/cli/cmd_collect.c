@@ -165,6 +165,7 @@ static json_t *source_json(const struct collect_output *s, const struct ptcp_col
 		json_object_set_new(j, "files", json_count(source->progress.files));
 		json_object_set_new(j, "failed", json_count(source->progress.failed));
 		json_object_set_new(j, "error", json_text(source->state != PTCP_COLLECT_DONE ? source->why : NULL));
+		json_object_set_new(j, "cause", json_cause(source->state != PTCP_COLLECT_DONE ? source->sys : 0));
 	}
 	return j;
 }
@@ -235,17 +236,18 @@ static void json_progress(const struct collect_output *s, const struct ptcp_coll
 static void json_source(const struct collect_output *s, const struct ptcp_collect_event *ev)
 {
 	const struct ptcp_collect_source *source = &ev->sources[ev->source];
+	bool failed = source->state != PTCP_COLLECT_DONE && source->state != PTCP_COLLECT_RUNNING;
 
-	json_line(json_pack("{s:s, s:o, s:s, s:s, s:o}", "event", "source", "elapsed_s", json_seconds(ev->elapsed_s),
+	json_line(json_pack("{s:s, s:o, s:s, s:s, s:o, s:o}", "event", "source", "elapsed_s", json_seconds(ev->elapsed_s),
 	    "host", host_name(s->overlay, source->host), "status", ptcp_collect_state_name(source->state), "error",
-	    json_text(source->state == PTCP_COLLECT_DONE || source->state == PTCP_COLLECT_RUNNING ? NULL : ev->text)));
+	    json_text(failed ? ev->text : NULL), "cause", json_cause(failed ? ev->sys : 0)));
 }
 
 static void json_file(const struct collect_output *s, const struct ptcp_collect_event *ev)
 {
-	json_line(json_pack("{s:s, s:s, s:o, s:s, s:o}", "event", "file", "host",
+	json_line(json_pack("{s:s, s:s, s:o, s:s, s:o, s:o}", "event", "file", "host",
 	    host_name(s->overlay, ev->sources[ev->source].host), "path", json_text(ev->path), "status",
-	    ev->code == PTCP_EVANISHED ? "vanished" : "failed", "error", json_text(ev->text)));
+	    ev->code == PTCP_EVANISHED ? "vanished" : "failed", "error", json_text(ev->text), "cause", json_cause(ev->sys)));
 }
 
 static void add_parts(const struct collect_output *s, const struct ptcp_collect *c, json_t *end)
@@ -269,7 +271,8 @@ static void add_parts(const struct collect_output *s, const struct ptcp_collect 
 	json_object_set_new(end, "links", used);
 }
 
-static void json_end(const struct collect_output *s, const struct ptcp_collect *c, int status, const char *failure)
+static void print_json_end(const struct collect_output *s, const struct ptcp_collect *c, int code,
+    const struct ptcp_err *e)
 {
 	struct ptcp_collect_result r;
 	json_t *end;
@@ -277,14 +280,12 @@ static void json_end(const struct collect_output *s, const struct ptcp_collect *
 	ptcp_collect_result_init(&r);
 	if (c != NULL)
 		ptcp_collect_result(c, &r);
-	end = json_pack("{s:s, s:b, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "event",
-	    "end", "ok", status == 0, "exit", status, "error", json_text(failure), "bytes", json_count(r.bytes),
-	    "wire_bytes",
-	    json_count(r.wire_bytes), "files", json_count(r.files), "failed", json_count(r.failed), "resumed_bytes",
+	end = json_end(code, e, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "bytes",
+	    json_count(r.bytes), "wire_bytes", json_count(r.wire_bytes), "files", json_count(r.files), "failed", json_count(r.failed), "resumed_bytes",
 	    json_count(r.resumed_bytes), "seconds", json_seconds(r.seconds), "throughput_bps",
 	    json_rate(connect_throughput_bps(r.wire_bytes, r.seconds)), "makespan_s", json_seconds(r.seconds),
 	    "planned_s", json_seconds(r.planned_s), "replans", json_count(r.replans), "sources_done",
-	    json_count(r.sources_done), "sources_failed", json_count(r.sources_failed));
+	    json_count(r.sources_done), "sources_failed", json_count(r.sources_failed)));
 	if (c != NULL)
 		add_parts(s, c, end);
 	json_line(end);
@@ -354,7 +355,7 @@ static int print_end(const struct collect_output *o, const struct ptcp_collect *
 
 	terminal_status("");
 	if (o->json)
-		json_end(o, c, status, failure);
+		print_json_end(o, c, code, e);
 	else if (status == 0 && !o->quiet && c != NULL)
 		text_end(o, c);
 	terminal_failed_below(o->below);

@@ -22,6 +22,7 @@ struct files_args {
 	struct ptcp_entry *listed; /* collected until all are known and sorted; strings on the heap */
 	size_t n_listed, cap_listed;
 	bool no_memory;
+	char failed[TEXT_NAME_BYTES + 520]; /* the last line about a failed path, without "ptcp: " */
 };
 
 #define OPT_AT(member) offsetof(struct files_args, opts.member)
@@ -49,10 +50,14 @@ static const char *type_name(enum ptcp_entry_type t)
 
 static void on_failed(struct files_args *a, const struct ptcp_entry *e)
 {
+	const char *path = e->path[0] != '\0' ? e->path : ".";
+	char shown[TEXT_NAME_BYTES];
+
 	if (a->connect.log.json)
-		json_line(json_pack("{s:s, s:o, s:o}", "event", "failed", "path", json_text(e->path), "error",
-		    json_text(e->why)));
-	terminal_failed(NULL, e->path[0] != '\0' ? e->path : ".", e->why);
+		json_line(json_pack("{s:s, s:o, s:o, s:o}", "event", "failed", "path", json_text(e->path), "error",
+		    json_text(e->why), "cause", json_cause(e->sys)));
+	terminal_failed(NULL, path, e->why);
+	snprintf(a->failed, sizeof a->failed, "%s: %s", text_escape(shown, sizeof shown, path), e->why);
 }
 
 static void on_listed(struct files_args *a, const struct ptcp_entry *e)
@@ -233,6 +238,12 @@ static int run_host(struct files_args *a, enum ptcp_manage_op op, char **urls, s
 	return r;
 }
 
+/* The only path fails with the same sentence, which is not to be printed twice. */
+static int fail(const struct files_args *a, const struct ptcp_err *e)
+{
+	return strcmp(exit_sentence(e), a->failed) != 0 ? (int)exit_fail(e) : (int)exit_status(e->code);
+}
+
 /* Host by host. After a failure the work on the other hosts goes on. */
 static int run_hosts(struct files_args *a, enum ptcp_manage_op op, char **urls, size_t n,
     struct ptcp_manage_result *sum, struct ptcp_err *e)
@@ -246,7 +257,7 @@ static int run_hosts(struct files_args *a, enum ptcp_manage_op op, char **urls, 
 		if (r == 0 || of_host == n || r == PTCP_ECANCELED)
 			continue;
 		failed++;
-		exit_fail(e);
+		fail(a, e);
 	}
 	if (r == PTCP_ECANCELED || failed == 0)
 		return r;
@@ -258,11 +269,10 @@ static void print_end(const struct ptcp_manage_result *sum, int code, const stru
 {
 	bool quota = sum->quota_bytes > 0;
 
-	json_line(json_pack("{s:s, s:b, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "event", "end", "ok", code == 0, "exit",
-	    (int)exit_status(code), "error", json_text(code != 0 ? exit_sentence(e) : NULL), "entries",
+	json_line(json_end(code, e, json_pack("{s:o, s:o, s:o, s:o, s:o}", "entries",
 	    json_count(sum->entries), "bytes", json_count(sum->bytes), "failed", json_count(sum->failed), "quota_bytes",
 	    quota ? json_count(sum->quota_bytes) : json_null(), "quota_used_bytes",
-	    quota ? json_count(sum->quota_used_bytes) : json_null()));
+	    quota ? json_count(sum->quota_used_bytes) : json_null())));
 }
 
 /* Of the last host. */
@@ -299,7 +309,7 @@ static int run(const struct command *c, enum ptcp_manage_op op, int argc, char *
 	if (r != OPTIONS_HELP)
 		print_quota(&a, &sum);
 	client_opts_fini(&a.connect);
-	return command_end(c, r, &e);
+	return r < 0 ? fail(&a, &e) : command_end(c, r, &e);
 }
 
 static int run_ls(const struct command *c, int argc, char **argv) { return run(c, PTCP_LIST, argc, argv); }

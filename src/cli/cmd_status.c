@@ -29,7 +29,7 @@ static void print_json(const struct ptcp_status *s)
 	const struct ptcp_progress *g = &s->progress;
 
 	json_line(json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-	    "s:o, s:b}",
+	    "s:o, s:o, s:b}",
 	    "event", "status", "name", s->name, "state", ptcp_state_name(s->state), "source",
 	    json_text(s->source), "peer",
 	    s->peer, "destination", json_text(s->dest), "bytes", json_count(running ? g->bytes : g->file_bytes),
@@ -39,7 +39,8 @@ static void print_json(const struct ptcp_status *s)
 	    json_count(g->saved_bytes), "resumed_bytes", json_count(g->resumed_bytes),
 	    "streams", json_count(running ? g->streams : g->max_streams), "age_s", json_seconds(s->age_s), "seconds",
 	    json_seconds(s->seconds), "exit", running ? json_null() : json_integer(exit_status(s->code)), "error",
-	    failed ? json_text(s->error) : json_null(), "fetched", s->fetched));
+	    failed ? json_text(s->error) : json_null(), "cause", json_cause(failed ? s->sys : 0), "fetched",
+	    s->fetched));
 }
 
 static void print_text(const struct ptcp_status *s)

@@ -29,17 +29,24 @@ static void manage_task_report(struct ptcp_task *t, const struct ptcp_entry *ent
 		o->entry(o->arg, entry);
 }
 
-/* A failure is reported once it is known not to be the only one, which is the task's error. */
-static void report_failure(struct ptcp_task *t)
+static int on_failed(struct ptcp_task *t, const char *path, const struct wire_listed *f, struct ptcp_err *e)
 {
 	struct remote_job *h = t->remote_job;
-	const struct ptcp_entry entry = { .path = h->failed_path, .code = h->failure.code, .why = h->failure.msg };
+	struct ptcp_entry entry = { .path = path };
+	struct ptcp_err why;
 
-	if (h->failed_path == NULL)
-		return;
+	outbox_reason(&why, &f->why);
+	why.sys = err_cause(&why);
+	entry.code = why.code;
+	entry.sys = why.sys;
+	entry.why = why.msg;
 	manage_task_report(t, &entry);
-	free(h->failed_path);
-	h->failed_path = NULL;
+	if (h->failed_path != NULL) {
+		h->failure.sys = h->failure.sys == why.sys ? why.sys : 0;
+		return 0;
+	}
+	h->failure = why;
+	return (h->failed_path = strdup(path)) != NULL ? 0 : err_nomem(e);
 }
 
 int remote_job_listed(struct ptcp_task *t, const struct wire_listed *f, struct ptcp_err *e)
@@ -50,11 +57,8 @@ int remote_job_listed(struct ptcp_task *t, const struct wire_listed *f, struct p
 		.disk_bytes = f->disk_bytes, .entries = f->entries, .mtime_s = f->mtime_s, .mtime_ns = f->mtime_ns };
 
 	entry.path = span_copy(path, f->path);
-	if (f->code != 0) {
-		report_failure(t);
-		outbox_reason(&h->failure, f->code, f->text);
-		return (h->failed_path = strdup(path)) != NULL ? 0 : err_nomem(e);
-	}
+	if (f->why.code != 0)
+		return on_failed(t, path, f, e);
 	if (f->path.n > h->known_prefix)
 		entry.path += h->known_prefix;
 	if (f->type == WIRE_LISTED_SYMLINK)
@@ -76,9 +80,11 @@ static int outcome(struct ptcp_task *t, struct ptcp_err *e)
 		return err_while(e, e->code, "%s", text_escape(shown, sizeof shown,
 		    t->remote_job->failed_path[0] != '\0' ? t->remote_job->failed_path : "."));
 	}
-	report_failure(t);
-	return err_set(e, m->entries > 0 ? PTCP_EPARTIAL : PTCP_EIO, "%s: %llu failure%s (see above)", t->known_as,
+	err_set(e, m->entries > 0 ? PTCP_EPARTIAL : PTCP_EIO, "%s: %llu failure%s (see above)", t->known_as,
 	    (unsigned long long)m->failed, m->failed == 1 ? "" : "s");
+	e->sys = t->remote_job->failure.sys;
+	e->from_peer = true;
+	return e->code;
 }
 
 void remote_job_managed(struct ptcp_task *t, const struct wire_managed *f)
@@ -238,12 +244,16 @@ int clean_outcome(const char *dir, const struct ptcp_clean_result *r, struct ptc
 void remote_job_leftover(struct ptcp_task *t, const struct wire_leftover *f)
 {
 	const struct ptcp_clean_opts *o = &t->remote_job->clean;
-	char path[WIRE_PATH_MAX + 1], raw[WIRE_TEXT_MAX + 1], why[TEXT_NAME_BYTES];
+	char path[WIRE_PATH_MAX + 1];
 	struct ptcp_leftover l = { .path = span_copy(path, f->path), .bytes = f->bytes,
 		.age_s = (double)f->age_ms / 1e3 };
+	struct ptcp_err why;
 
-	if (f->text.n > 0)
-		l.why = text_escape(why, sizeof why, span_copy(raw, f->text));
+	if (f->why.code != 0) {
+		outbox_reason(&why, &f->why);
+		l.why = why.msg;
+		l.sys = err_cause(&why);
+	}
 	if (o->found != NULL)
 		o->found(o->arg, &l);
 }

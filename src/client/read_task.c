@@ -100,11 +100,11 @@ static int on_opened(struct ptcp_task *t, const struct wire_listed *f, struct pt
 	struct read_task *r = h->read;
 	char path[WIRE_PATH_MAX + 1];
 
-	if (f->code != 0 && h->failed_path == NULL) {
-		outbox_reason(&h->failure, f->code, f->text);
+	if (f->why.code != 0 && h->failed_path == NULL) {
+		outbox_reason(&h->failure, &f->why);
 		return (h->failed_path = strdup(span_copy(path, f->path))) != NULL ? 0 : err_nomem(e);
 	}
-	if (f->code != 0 || r->described || f->type != WIRE_LISTED_FILE || f->bytes > WIRE_FILE_MAX)
+	if (f->why.code != 0 || r->described || f->type != WIRE_LISTED_FILE || f->bytes > WIRE_FILE_MAX)
 		return err_set(e, PTCP_EPROTO, "unexpected LISTED frame in an answer to READ");
 	if (r->opened && !is_same(&r->file, f))
 		return err_set(e, PTCP_ECHANGED, "the file changed while it was being read (read it again when no "

@@ -86,11 +86,11 @@ void remote_job_name(const struct ptcp_task *t, uint64_t id, char out[REMOTE_JOB
 	snprintf(out, REMOTE_JOB_NAME_BYTES, "%0*llx@%s", REMOTE_JOB_ID_DIGITS, (unsigned long long)id, t->known_as);
 }
 
-void remote_job_reason(struct ptcp_err *out, uint16_t code, struct span text)
+void remote_job_reason(struct ptcp_err *out, const struct wire_why *w)
 {
-	outbox_reason(out, code, text);
-	if (code == -PTCP_ECONNECT || code == -PTCP_EUSAGE || code == -PTCP_ECANCELED)
-		out->code = -(int)code;
+	outbox_reason(out, w);
+	if (w->code == -PTCP_ECONNECT || w->code == -PTCP_EUSAGE || w->code == -PTCP_ECANCELED)
+		out->code = -(int)w->code;
 }
 
 /* ---- Answers ---- */
@@ -120,11 +120,11 @@ static void on_event(struct ptcp_task *t, const struct wire_event *f)
 	struct ptcp_err why;
 
 	span_copy(path, f->path);
-	outbox_reason(&why, f->code, f->text);
+	outbox_reason(&why, &f->why);
 	file.status = f->kind == WIRE_EVENT_DONE ? PTCP_FILE_DONE :
 	    f->kind == WIRE_EVENT_SKIPPED ? PTCP_FILE_SKIPPED : outbox_is_failure(why.code) ? PTCP_FILE_FAILED :
 	    PTCP_FILE_VANISHED;
-	if (f->kind == WIRE_EVENT_FAILED || (f->kind == WIRE_EVENT_SKIPPED && f->text.n > 0))
+	if (f->kind == WIRE_EVENT_FAILED || (f->kind == WIRE_EVENT_SKIPPED && f->why.text.n > 0))
 		file.why = &why;
 	switch (f->kind) {
 	case WIRE_EVENT_DONE:
@@ -139,7 +139,7 @@ static void on_error(struct ptcp_task *t, const struct wire_error *f)
 {
 	struct ptcp_err why;
 
-	remote_job_reason(&why, f->code, f->text);
+	remote_job_reason(&why, &f->why);
 	if (why.code == PTCP_ECONNECT || why.code == PTCP_EREFUSED || why.code == PTCP_EBUSY)
 		err_while(&why, why.code, "%s", t->known_as);
 	if (remote_job_can_reverse(t, &why)) {

@@ -38,8 +38,8 @@ struct remote_job {
 	struct read_task *read;         /* READ_REQUESTED: of the only path in t->files.open_paths; else NULL */
 	const struct read_ops *read_ops;
 	size_t known_prefix;            /* size of the part of each listed path that the user knows */
-	char *failed_path;              /* path of the last failure, not yet reported; NULL: none */
-	struct ptcp_err failure;
+	char *failed_path;              /* path of the first failure; NULL: none */
+	struct ptcp_err failure;        /* the first; its cause is that of all, or 0 */
 	struct ptcp_timing_opts timing; /* TIMING_REQUESTED */
 	struct ptcp_message *message;   /* timing.messages messages; frames.n_samples have arrived */
 	double round_trip_s;
@@ -69,7 +69,7 @@ const struct ptcp_err *remote_job_cause(const struct ptcp_task *t, const struct 
 /* "ID@HOST:PORT" of the job with the id at t->target. */
 void remote_job_name(const struct ptcp_task *t, uint64_t id, char out[REMOTE_JOB_NAME_BYTES]);
 /* Code and sentence of a job's ERROR or STATE, as an error of the local user's transfer. */
-void remote_job_reason(struct ptcp_err *out, uint16_t code, struct span text);
+void remote_job_reason(struct ptcp_err *out, const struct wire_why *w);
 
 /* Puts the frames of the request to the doer, whose identity is t->fingerprint. */
 int remote_job_put(struct ptcp_task *t, struct ptcp_err *e);

@@ -32,8 +32,8 @@ static enum ptcp_state outcome(const struct wire_state *f, struct ptcp_err *why)
 
 	if (f->kind == WIRE_STATE_RUNNING)
 		return PTCP_STATE_RUNNING;
-	remote_job_reason(&reason, f->code, f->text);
-	return task_failed(why, &f->progress, f->code != 0 ? &reason : NULL) ? PTCP_STATE_FAILED : PTCP_STATE_DONE;
+	remote_job_reason(&reason, &f->why);
+	return task_failed(why, &f->progress, f->why.code != 0 ? &reason : NULL) ? PTCP_STATE_FAILED : PTCP_STATE_DONE;
 }
 
 void remote_job_state(struct ptcp_task *t, const struct wire_state *f)
@@ -51,6 +51,7 @@ void remote_job_state(struct ptcp_task *t, const struct wire_state *f)
 	sock_join(peer, sizeof peer, span_copy(host, f->host), f->port);
 	if (s.state == PTCP_STATE_FAILED) {
 		s.code = why.code;
+		s.sys = err_cause(&why);
 		s.error = why.msg;
 	}
 	task_emit(t, &ev);

@@ -337,8 +337,7 @@ static int settle(struct ptcp_task *t, struct ptcp_err *e)
 		e = &scratch;
 	if (r < 0) {
 		*e = t->why;
-		if (e->sys == OUTBOX_FROM_PEER)
-			e->sys = 0;
+		e->sys = err_cause(e);
 	}
 	if (!t->trust.unknown || t->o.trust == NULL || !t->o.trust(t->o.arg, t->trust.name, t->trust.fingerprint))
 		return r;

@@ -94,14 +94,19 @@ void task_show_progress(struct ptcp_task *t)
 	timer_set(t->timer, mono_add_ns(mono_now(), PROGRESS_NS));
 }
 
-/* The first failure: the outcome if there is no other. */
-static void note_failure(struct ptcp_task *t, const char *path, const struct ptcp_event *ev)
+/* The first failure: the outcome if there is no other. Its cause is that of all, or 0. */
+static void note_failure(struct ptcp_task *t, const char *path, const struct ptcp_event *ev, bool from_peer)
 {
 	char shown[TEXT_NAME_BYTES];
 
-	if (t->report.failures++ == 0)
+	if (t->report.failures++ == 0) {
 		err_set(&t->report.first, ev->code, "%s: %s", text_escape(shown, sizeof shown, path),
 		    ev->text != NULL ? ev->text : ptcp_err_text(ev->code));
+		t->report.first.sys = ev->sys;
+		t->report.first.from_peer = from_peer;
+	} else if (t->report.first.sys != ev->sys) {
+		t->report.first.sys = 0;
+	}
 }
 
 static void on_file(void *arg, const struct session_file *f)
@@ -119,13 +124,14 @@ static void on_file(void *arg, const struct session_file *f)
 	t->report.refused += why != NULL && why->code == PTCP_EREFUSED;
 	if (why != NULL) {
 		named = *why;
-		if (why->sys == OUTBOX_FROM_PEER)
+		if (why->from_peer)
 			err_while(&named, why->code, "%s", t->known_as);
 		ev.text = named.msg;
 		ev.code = named.code;
+		ev.sys = err_cause(&named);
 	}
 	if (f->status == PTCP_FILE_FAILED)
-		note_failure(t, f->path, &ev);
+		note_failure(t, f->path, &ev, why != NULL && why->from_peer);
 	task_emit(t, &ev);
 }
 
@@ -466,6 +472,10 @@ void task_outcome(struct ptcp_task *t, const struct ptcp_err *why)
 		err_set(&outcome, PTCP_EREFUSED, "transfer: all sources were refused (see above)");
 	if (why == NULL && failed && outcome.code != PTCP_EPARTIAL && t->report.failures == 1)
 		err_set(&outcome, outcome.code, "%s", t->report.first.msg); /* already shown: no second line about it */
+	if (failed && why == NULL) {
+		outcome.sys = t->report.first.sys;
+		outcome.from_peer = t->report.first.from_peer;
+	}
 	if (!failed && t->report.vanished > 0)
 		failed = err_set(&outcome, PTCP_EVANISHED, "transfer: %llu file%s vanished, the remaining files are complete (run the "
 		    "same command again)", (unsigned long long)t->report.vanished, t->report.vanished == 1 ? "" : "s") < 0;

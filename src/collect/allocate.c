@@ -317,7 +317,7 @@ static void adopt(struct ptcp_collect *c, struct ptcp_plan *plan, struct schedul
 			source_restart(s);
 	drift_changed(&c->drift, collect_now_s(c));
 	allocate_rates(c);
-	monitor_report(c, PTCP_COLLECT_PLAN, NULL, NULL, why, 0);
+	monitor_report(c, PTCP_COLLECT_PLAN, NULL, NULL, why, 0, 0);
 }
 
 static bool go_on(void *arg, double cpu_s)
@@ -412,5 +412,5 @@ void allocate_replan(struct ptcp_collect *c)
 		r = start_planning(c, &why);
 	}
 	if (r < 0 && r != PTCP_EINFEASIBLE && r != PTCP_ECANCELED)
-		monitor_report(c, PTCP_COLLECT_WARNING, NULL, NULL, why.msg, r);
+		monitor_report(c, PTCP_COLLECT_WARNING, NULL, NULL, why.msg, r, why.sys);
 }

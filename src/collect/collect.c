@@ -323,7 +323,7 @@ static void work(struct ptcp_collect *c, struct pollfd *fd, double *due)
 			allocate_rates(c);
 			if (collect_now_s(c) >= report_at_s) {
 				report_at_s = collect_now_s(c) + COLLECT_REPORT_S;
-				monitor_report(c, PTCP_COLLECT_PROGRESS, NULL, NULL, NULL, 0);
+				monitor_report(c, PTCP_COLLECT_PROGRESS, NULL, NULL, NULL, 0, 0);
 			}
 			tick_at_s = collect_now_s(c) + TICK_S;
 		} else if (collect_now_s(c) >= next_s) {
@@ -345,14 +345,20 @@ static int outcome(const struct ptcp_collect *c, struct ptcp_err *e)
 	}
 	if (atomic_load(&c->canceled) && done < c->n)
 		return err_set(e, PTCP_ECANCELED, "collect: interrupted (run the same command again to resume)");
-	if (c->fatal.code != 0)
-		return err_set(e, c->fatal.code, "%s", c->fatal.msg);
+	if (c->fatal.code != 0) {
+		if (e != NULL)
+			*e = c->fatal;
+		return c->fatal.code;
+	}
 	if (failed == 0)
 		return vanished == 0 ? 0 : err_set(e, PTCP_EVANISHED, "collect: files of %zu of %zu sources vanished, the "
 		    "remaining files are complete (run the same command again)", vanished, c->n);
-	if (done == 0)
-		return err_set(e, first->status->code, "collect: no source is done, the first failure: %s: %s",
-		    first->name, first->why);
+	if (done == 0) {
+		err_set(e, first->status->code, "collect: no source is done, the first failure: %s: %s", first->name, first->why);
+		if (e != NULL)
+			e->sys = first->status->sys;
+		return first->status->code;
+	}
 	return err_set(e, PTCP_EPARTIAL, "collect: %zu of %zu sources are incomplete (see above, and run "
 	    "the same command again)", failed, c->n);
 }
@@ -382,7 +388,7 @@ static int collect(struct ptcp_collect *c, struct pollfd *fd, double *due, struc
 	work(c, fd, due);
 	c->end_s = collect_now_s(c);
 	impact_end(c);
-	monitor_report(c, PTCP_COLLECT_PROGRESS, NULL, NULL, NULL, 0);
+	monitor_report(c, PTCP_COLLECT_PROGRESS, NULL, NULL, NULL, 0, 0);
 	return outcome(c, e);
 }
 

@@ -177,7 +177,7 @@ void monitor_update(struct ptcp_collect *c);
 double monitor_route_bps(const struct route *r, double now_s, double window_s);
 /* Calls the user's function for events; s, path and text may be NULL. */
 void monitor_report(struct ptcp_collect *c, enum ptcp_collect_event_type type, const struct source_transfer *s,
-    const char *path, const char *text, int code);
+    const char *path, const char *text, int code, int sys);
 
 /* ---- impact.c ---- */
 

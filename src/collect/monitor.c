@@ -267,10 +267,10 @@ void monitor_update(struct ptcp_collect *c)
 }
 
 void monitor_report(struct ptcp_collect *c, enum ptcp_collect_event_type type, const struct source_transfer *s,
-    const char *path, const char *text, int code)
+    const char *path, const char *text, int code, int sys)
 {
 	struct ptcp_collect_event ev = { .type = type, .elapsed_s = collect_now_s(c), .source = -1, .path = path,
-		.text = text, .code = code, .sources = c->status, .n_sources = c->n, .links = c->link,
+		.text = text, .code = code, .sys = sys, .sources = c->status, .n_sources = c->n, .links = c->link,
 		.plan = c->plan, .plan_start_s = c->plan_start_s };
 	size_t i;
 

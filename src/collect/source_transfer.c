@@ -16,7 +16,8 @@ static void set_state(struct source_transfer *s, enum ptcp_collect_state state)
 	if (s->status->state == state)
 		return;
 	s->status->state = state;
-	monitor_report(s->c, PTCP_COLLECT_SOURCE, s, NULL, s->status->why, s->status->code);
+	monitor_report(s->c, PTCP_COLLECT_SOURCE, s, NULL, s->status->why, s->status->code,
+	    s->status->sys);
 }
 
 bool source_is_over(const struct source_transfer *s)
@@ -71,7 +72,7 @@ static void on_started(struct source_transfer *s)
 	s->progress_at_s = collect_now_s(s->c);
 	s->failures = 0;
 	s->stalled++;
-	s->status->code = 0;
+	s->status->code = s->status->sys = 0;
 	s->status->why = NULL;
 	if (s->sizing)
 		return;
@@ -166,11 +167,11 @@ static void on_path_failed(struct source_transfer *s, const struct ptcp_event *e
 
 	to = ev->failed_hop == 0 ? v->hop[v->nhops - 1] : host_at(s, v, ev->failed_hop - 1);
 	if (ev->failed_hop >= v->nhops || (link = limits_link(c->overlay, host_at(s, v, ev->failed_hop), to)) < 0) {
-		monitor_report(c, PTCP_COLLECT_WARNING, s, NULL, ev->text, 0);
+		monitor_report(c, PTCP_COLLECT_WARNING, s, NULL, ev->text, 0, 0);
 		return;
 	}
 	if (!s->warned[link])
-		monitor_report(c, PTCP_COLLECT_WARNING, s, NULL, ev->text, 0);
+		monitor_report(c, PTCP_COLLECT_WARNING, s, NULL, ev->text, 0, 0);
 	s->warned[link] = true;
 	if (c->failed_link[link])
 		return;
@@ -200,13 +201,13 @@ static void on_event(void *arg, const struct ptcp_event *ev)
 		break;
 	case PTCP_EVENT_FILE:
 		if (!s->sizing)
-			monitor_report(s->c, PTCP_COLLECT_FILE, s, ev->path, ev->text, ev->code);
+			monitor_report(s->c, PTCP_COLLECT_FILE, s, ev->path, ev->text, ev->code, ev->sys);
 		break;
 	case PTCP_EVENT_WARNING:
 		if (ev->failed_path != NULL && s->candidates.n > 1)
 			on_path_failed(s, ev);
 		else if (!s->sizing && s->failures == 0) /* report warnings once */
-			monitor_report(s->c, PTCP_COLLECT_WARNING, s, NULL, ev->text, 0);
+			monitor_report(s->c, PTCP_COLLECT_WARNING, s, NULL, ev->text, 0, 0);
 		break;
 	default:
 		break;
@@ -382,6 +383,7 @@ static void ended(struct source_transfer *s, int code, const struct ptcp_err *wh
 	if (code < 0 && code != PTCP_ECANCELED) {
 		snprintf(s->why, sizeof s->why, "%s", why->msg);
 		s->status->code = code;
+		s->status->sys = why->sys;
 		s->status->why = s->why;
 	}
 	if (code == PTCP_ECANCELED || (is_temporary(code) && collect_is_ending(s->c))) {

@@ -236,7 +236,7 @@ static void on_error_frame(struct connect *c, struct span in)
 		broken(c, why.msg);
 		return;
 	}
-	outbox_reason(&why, f.code, f.text);
+	outbox_reason(&why, &f.why);
 	c->next_failed = at_relay(c);
 	fail_at_hop(c, at_relay(c) ? CONNECT_RELAY : CONNECT_REFUSED,
 	    why.code == PTCP_EREFUSED || why.code == PTCP_EBUSY ? why.code : PTCP_ECONNECT, why.msg, false);

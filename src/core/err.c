@@ -25,6 +25,16 @@ const char *ptcp_err_text(int code)
 	}
 }
 
+const char *ptcp_cause_name(int sys)
+{
+	switch (sys) {
+#define X(name, number) case name: return #name;
+	PTCP_CAUSES(X)
+#undef X
+	default: return NULL;
+	}
+}
+
 /* The message "fmt", or with `tail` "fmt: tail". */
 static void format(struct ptcp_err *e, const char *fmt, va_list ap, const char *tail)
 {
@@ -44,6 +54,7 @@ int err_set(struct ptcp_err *e, int code, const char *fmt, ...)
 		return code;
 	e->code = code;
 	e->sys = 0;
+	e->from_peer = false;
 	va_start(ap, fmt);
 	format(e, fmt, ap, NULL);
 	va_end(ap);
@@ -59,10 +70,24 @@ int err_sys(struct ptcp_err *e, int code, const char *fmt, ...)
 		return code;
 	e->code = code;
 	e->sys = sys;
+	e->from_peer = false;
 	va_start(ap, fmt);
 	format(e, fmt, ap, strerror(sys));
 	va_end(ap);
 	errno = sys;
+	return code;
+}
+
+int err_because(struct ptcp_err *e, int code, int sys, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (e == NULL)
+		return code;
+	*e = (struct ptcp_err){ .code = code, .sys = sys };
+	va_start(ap, fmt);
+	format(e, fmt, ap, NULL);
+	va_end(ap);
 	return code;
 }
 
@@ -95,5 +120,19 @@ int err_from_errno(int sys)
 		return PTCP_ENOMEM;
 	default:
 		return PTCP_EIO;
+	}
+}
+
+int err_cause(const struct ptcp_err *e)
+{
+	if (e->sys != 0)
+		return e->sys;
+	switch (e->code) {
+	case PTCP_ENOSPC: return ENOSPC;
+	case PTCP_ENOMEM: return ENOMEM;
+	case PTCP_EREFUSED: return EACCES;
+	case PTCP_EVANISHED: return ENOENT;
+	case PTCP_ETIMEOUT: return ETIMEDOUT;
+	default: return 0;
 	}
 }

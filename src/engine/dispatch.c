@@ -9,8 +9,8 @@ static int on_error(struct engine *s, const struct wire_error *f, struct ptcp_er
 	struct ptcp_err why;
 
 	(void)e;
-	outbox_reason(&why, f->code, f->text);
-	if (s->o.starter && f->code == -PTCP_EUSAGE) /* the request: another attempt would fail, too */
+	outbox_reason(&why, &f->why);
+	if (s->o.starter && f->why.code == -PTCP_EUSAGE) /* the request: another attempt would fail, too */
 		why.code = PTCP_EUSAGE;
 	s->ended_by_peer = true;
 	engine_end(s, &why);
@@ -47,7 +47,7 @@ static int on_warning(struct engine *s, const struct wire_warning *n, struct ptc
 {
 	if (n->kind != WIRE_WARNING_ONLY && s->snd != NULL)
 		return err_set(e, PTCP_EPROTO, "unexpected WARNING of a failure from the receiver");
-	s->warned_failures += n->kind != WIRE_WARNING_ONLY && outbox_is_failure(-(int)n->code);
+	s->warned_failures += n->kind != WIRE_WARNING_ONLY && outbox_is_failure(-(int)n->why.code);
 	s->warned_unplaced |= n->kind == WIRE_WARNING_FAILED;
 	s->o.ops->warning(s->o.arg, n);
 	return 0;

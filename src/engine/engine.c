@@ -192,11 +192,10 @@ void engine_select(struct engine *s, const struct wire_select *f)
 
 void engine_warn(struct engine *s, enum wire_warning_kind kind, const char *path, const struct ptcp_err *why)
 {
-	size_t path_n = strlen(path), text_n = strlen(why->msg);
+	size_t path_n = strlen(path);
 	struct wire_warning n = {
-		.kind = (uint8_t)kind, .code = (uint16_t)-why->code,
-		.path = { (const uint8_t *)path, path_n < WIRE_PATH_MAX ? path_n : WIRE_PATH_MAX },
-		.text = { (const uint8_t *)why->msg, text_n < WIRE_TEXT_MAX ? text_n : WIRE_TEXT_MAX }
+		.kind = (uint8_t)kind, .path = { (const uint8_t *)path, path_n < WIRE_PATH_MAX ? path_n : WIRE_PATH_MAX },
+		.why = outbox_why(why)
 	};
 
 	TAPE(s->tape, warn, .u = { kind, path_n }, .why = why);

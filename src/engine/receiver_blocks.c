@@ -419,7 +419,7 @@ int rcv_on_fail(struct rcv *r, const struct wire_fail *w, struct ptcp_err *e)
 		return rcv_violation("FAIL", e);
 	if (f->state == COMMITTING)
 		return 0; /* too late: DONE or FAIL is in transit */
-	outbox_reason(&why, w->code, w->text);
+	outbox_reason(&why, &w->why);
 	if ((p = outbox_room(r->out, WIRE_FAIL_MAX_BYTES)) != NULL)
 		outbox_added(r->out, wire_fail_encode(p, w));
 	rcv_fail_waiters(r, f);

@@ -203,7 +203,7 @@ int snd_on_fail(struct snd *s, const struct wire_fail *d, struct ptcp_err *e)
 
 	if ((f = snd_find(s, d->id)) == NULL || f->state == AGAIN)
 		return violation("FAIL", e);
-	outbox_reason(&why, d->code, d->text);
+	outbox_reason(&why, &d->why);
 	/* Our own reason, unless the receiver has failed at the same time, and counts a failure. */
 	if (f->state == FAILING && f->why != NULL && outbox_is_failure(f->why->code) == outbox_is_failure(why.code))
 		why = *f->why;

@@ -21,7 +21,7 @@
 OP(engine, open, (void *arg, const struct wire_open *o), (t->arg, o), .u = { o->role })
 OP(engine, waiting, (void *arg, uint32_t ahead), (t->arg, ahead), .u = { ahead })
 OP(engine, running, (void *arg, const struct wire_opened *o), (t->arg, o), .u = { o->streams })
-OP(engine, warning, (void *arg, const struct wire_warning *n), (t->arg, n), .u = { n->kind, n->code })
+OP(engine, warning, (void *arg, const struct wire_warning *n), (t->arg, n), .u = { n->kind, n->why.code })
 OP(engine, ended, (void *arg, const struct ptcp_err *why), (t->arg, why), .why = why)
 OP(engine, leftovers, (void *arg, const struct wire_leftovers *f), (t->arg, f), .u = { f->files })
 OP(engine, deleted, (void *arg, const struct wire_deleted *f), (t->arg, f), .u = { f->path.n })

@@ -42,7 +42,8 @@ int pipe_io_init(struct pipe_io *p, int fd, bool writes, struct ptcp_err *e)
 	if ((flags & O_ACCMODE) == (writes ? O_RDONLY : O_WRONLY))
 		return err_set(e, PTCP_EUSAGE, "descriptor %d: not open for %s", fd, writes ? "writing" : "reading");
 	if (S_ISDIR(st.st_mode))
-		return err_set(e, PTCP_EUSAGE, "descriptor %d: Is a directory (name the directory as a source)", fd);
+		return err_because(e, PTCP_EUSAGE, EISDIR, "descriptor %d: Is a directory (name the directory as a "
+		    "source)", fd);
 	*p = (struct pipe_io){ .fd = fd, .own = -1, .socket = S_ISSOCK(st.st_mode) };
 	if ((p->wake = eventfd(0, EFD_CLOEXEC)) < 0)
 		return err_sys(e, PTCP_ENOMEM, "cannot create an eventfd");

@@ -190,13 +190,10 @@ static int refuse(struct quota *q, uint64_t needed, bool at_least, struct ptcp_e
 	uint64_t others = less(q->usage->stored + q->usage->reserved, q->taken), seen = q->taken + q->lacking;
 
 	at_least |= needed < seen;
-	err_set(e, PTCP_ENOSPC, "needs %s%s, and %s of the quota of %s are left (remove files there, or have the "
-	    "server's administrator raise the quota)", at_least ? "at least " : "",
+	return err_because(e, PTCP_ENOSPC, EDQUOT, "needs %s%s, and %s of the quota of %s are left (remove files "
+	    "there, or have the server's administrator raise the quota)", at_least ? "at least " : "",
 	    units_size_text(need, needed < seen ? seen : needed),
 	    units_size_text(left, less(q->limit, others)), units_size_text(limit, q->limit));
-	if (e != NULL)
-		e->sys = EDQUOT;
-	return PTCP_ENOSPC;
 }
 
 int quota_err(struct quota *q, uint64_t entries, uint64_t bytes, struct ptcp_err *e)

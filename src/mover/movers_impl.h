@@ -146,7 +146,7 @@ int remote_no_such(struct ptcp_err *e);
 /* The data connection could not be made. */
 void remote_fail(struct remote_stream *r, const struct connect_result *result);
 /* What a mover says why something failed. */
-void remote_reason(struct ptcp_err *why, const struct mover *m, uint16_t code, struct span text);
+void remote_reason(struct ptcp_err *why, const struct mover *m, const struct wire_why *w);
 /* The path below a root of the invitation, in `path`; NULL: below none. */
 const char *remote_below_root(const struct movers *set, const char *path, uint16_t *root);
 /* The absolute path of a directory, the same on every host; "": unknown. */

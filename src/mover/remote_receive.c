@@ -201,7 +201,7 @@ int remote_on_unwritten(struct mover *m, const struct wire_unwritten *f, struct 
 	results.of[0].block = f->block;
 	results.of[0].what = RCV_BLOCK_FAILED;
 	if ((results.of[0].why = malloc(sizeof *e)) != NULL)
-		remote_reason(results.of[0].why, m, f->code, f->text);
+		remote_reason(results.of[0].why, m, &f->why);
 	stream_deliver(s, &results);
 	return 0;
 }

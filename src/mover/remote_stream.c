@@ -265,10 +265,10 @@ int remote_on_accepted(struct mover *m, const struct wire_accepted *f, struct pt
 	return 0;
 }
 
-void remote_reason(struct ptcp_err *why, const struct mover *m, uint16_t code, struct span text)
+void remote_reason(struct ptcp_err *why, const struct mover *m, const struct wire_why *w)
 {
-	outbox_reason(why, code, text);
-	why->sys = 0;
+	outbox_reason(why, w);
+	why->from_peer = false; /* a mover is of this end */
 	err_while(why, why->code, "mover %s", m->host);
 }
 
@@ -288,7 +288,7 @@ int remote_on_lost(struct mover *m, const struct wire_lost *f, struct ptcp_err *
 
 	if (r == NULL || (r->state == REMOTE_CONNECTING && (f->cause > CONNECT_RELAY || f->hop > r->n_relays)))
 		return remote_no_such(e);
-	remote_reason(&result.why, m, f->code, f->text);
+	remote_reason(&result.why, m, &f->why);
 	if (r->state == REMOTE_CONNECTING)
 		remote_fail(r, &result);
 	else if (r->state == REMOTE_STREAM)
@@ -331,7 +331,7 @@ int remote_on_unread(struct mover *m, const struct wire_unread *f, struct ptcp_e
 		return remote_no_such(e);
 	job->failed[f->extent] = true;
 	if ((job->why[f->extent] = malloc(sizeof *e)) != NULL)
-		remote_reason(job->why[f->extent], m, f->code, f->text);
+		remote_reason(job->why[f->extent], m, &f->why);
 	return 0;
 }
 

@@ -31,6 +31,7 @@ static void on_leftover(void *arg, const struct leftover *l)
 {
 	struct cleaning *k = arg;
 	struct wire_leftover f = { .bytes = l->size_bytes, .age_ms = l->age_s > 0 ? (uint64_t)(l->age_s * 1e3) : 0 };
+	struct ptcp_err why;
 	char *path;
 
 	if (k->n_listed == WIRE_LEFTOVERS_MAX ||
@@ -38,8 +39,11 @@ static void on_leftover(void *arg, const struct leftover *l)
 		return;
 	k->n_listed++;
 	f.path = file_job_cut(path, WIRE_PATH_MAX);
-	if (l->why != NULL)
-		f.text = file_job_cut(l->why, WIRE_TEXT_MAX);
+	if (l->why != NULL) {
+		err_set(&why, PTCP_EIO, "%s", l->why);
+		why.sys = l->sys;
+		f.why = outbox_why(&why);
+	}
 	OUTBOX_PUT(&k->job.found, leftover, LEFTOVER, &f);
 	free(path);
 }

@@ -64,8 +64,7 @@ uint8_t file_job_type(uint32_t format)
 
 void file_job_fail(struct file_job *j, const char *path, const struct ptcp_err *why)
 {
-	struct wire_listed f = { .code = (uint16_t)-why->code, .path = file_job_cut(path, WIRE_PATH_MAX),
-		.text = file_job_cut(why->msg, WIRE_TEXT_MAX) };
+	struct wire_listed f = { .path = file_job_cut(path, WIRE_PATH_MAX), .why = outbox_why(why) };
 
 	OUTBOX_PUT(&j->found, listed, LISTED, &f);
 }

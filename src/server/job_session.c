@@ -48,7 +48,7 @@ static struct span cut(const char *text, size_t max)
 static void report_event(struct job *r, struct wire_event *f, const char *path, const char *text)
 {
 	f->path = cut(path, WIRE_PATH_MAX);
-	f->text = cut(text, WIRE_TEXT_MAX);
+	f->why.text = cut(text, WIRE_TEXT_MAX);
 	if (r->conn == NULL)
 		return;
 	OUTBOX_PUT(job_conn_outbox(r->conn), event, EVENT, f);
@@ -60,11 +60,11 @@ void job_state(const struct job *r, struct wire_state *out)
 	struct mono now = mono_now(), until = r->over ? r->ended : now;
 
 	*out = (struct wire_state){
-		.id = r->id, .kind = r->over ? WIRE_STATE_OVER : WIRE_STATE_RUNNING, .code = (uint16_t)-r->why.code,
+		.id = r->id, .kind = r->over ? WIRE_STATE_OVER : WIRE_STATE_RUNNING, 
 		.port = (uint16_t)r->port, .age_ms = mono_diff_ns(now, r->requested) / NS_PER_MS,
 		.took_ms = mono_diff_ns(until, r->requested) / NS_PER_MS, .host = cut(r->host, WIRE_HOST_MAX),
 		.mode = (uint8_t)r->mode, .from = cut(r->from, WIRE_PATH_MAX), .to = cut(r->to, WIRE_PATH_MAX),
-		.text = cut(r->why.msg, WIRE_TEXT_MAX), .progress = r->last
+		.why = outbox_why(&r->why), .progress = r->last
 	};
 }
 
@@ -100,7 +100,7 @@ static void on_file(void *arg, const struct session_file *file)
 	char shown[TEXT_NAME_BYTES];
 	struct ptcp_err named;
 
-	if (why != NULL && why->sys == OUTBOX_FROM_PEER) { /* the client does not know on which of two hosts */
+	if (why != NULL && why->from_peer) { /* the client does not know on which of two hosts */
 		named = *why;
 		err_while(&named, why->code, "%s", r->host);
 		why = &named;
@@ -111,7 +111,7 @@ static void on_file(void *arg, const struct session_file *file)
 	if (status != PTCP_FILE_FAILED && status != PTCP_FILE_VANISHED && !r->report_files)
 		return;
 	if (why != NULL)
-		f.code = (uint16_t)-why->code;
+		f.why = outbox_why(why);
 	report_event(r, &f, path, why != NULL ? why->msg : NULL);
 }
 

@@ -40,7 +40,8 @@ static void put_listed(struct managing *m, struct wire_listed *f, const char *pa
 	struct ptcp_err why;
 
 	if (strlen(path) > WIRE_PATH_MAX) {
-		err_set(&why, PTCP_EIO, "a path longer than %d bytes (list the directory above it)", WIRE_PATH_MAX);
+		err_because(&why, PTCP_EIO, ENAMETOOLONG, "a path longer than %d bytes (list the directory above it)",
+		    WIRE_PATH_MAX);
 		fail(m, path, &why);
 		return;
 	}
@@ -127,6 +128,7 @@ static int on_entry(void *arg, const struct walk_entry *w, struct ptcp_err *e)
 		return err_nomem(e);
 	if (w->type == WALK_FAILED || w->excluded) {
 		snprintf(why.msg, sizeof why.msg, "%s", w->why);
+		why.sys = w->sys;
 		fail_in(m, path, w->dir, w->name, &why);
 	} else if (m->op == WIRE_MANAGE_LIST) {
 		list_entry(m, w, path);
@@ -218,7 +220,7 @@ static int begin_remove(struct managing *m, char name[DESTINATION_NAME_BYTES], s
 	if (why.sys == EISDIR && (m->flags & WIRE_MANAGE_RECURSIVE) != 0)
 		return 0;
 	if (why.sys == EISDIR)
-		err_set(&why, PTCP_EIO, "Is a directory (remove it with all content by -r)");
+		err_because(&why, PTCP_EIO, EISDIR, "Is a directory (remove it with all content by -r)");
 	fail_in(m, m->path, m->base, name, &why);
 	return 1;
 }

@@ -1,5 +1,6 @@
 /* Parts of a file that a client reads: ptcp cat, recv --range. The file as it was opened is read range by range, in
  * pieces with a hash each. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,8 +54,8 @@ static int check_type(const struct walk_entry *w, struct ptcp_err *e)
 	if (w->type == WALK_FILE)
 		return 0;
 	if (w->type == WALK_DIR)
-		return err_set(e, PTCP_EIO, "Is a directory (name a file)");
-	return err_set(e, w->type == WALK_FAILED ? w->code : PTCP_EIO, "%s",
+		return err_because(e, PTCP_EIO, EISDIR, "Is a directory (name a file)");
+	return err_because(e, w->type == WALK_FAILED ? w->code : PTCP_EIO, w->type == WALK_FAILED ? w->sys : 0, "%s",
 	    w->why != NULL ? w->why : "a special file, whose bytes are not read (name a regular file)");
 }
 
@@ -97,7 +98,7 @@ static int open_source(struct reading *k, struct ptcp_err *e)
 	if ((r = request_source(&k->job.request, request_path(&k->job.request, 0), false, &d, name, e)) < 0)
 		return r;
 	if (name[0] == '\0')
-		r = err_set(&why, PTCP_EIO, "Is a directory (name a file)");
+		r = err_because(&why, PTCP_EIO, EISDIR, "Is a directory (name a file)");
 	else if (part_is_own_name(name))
 		r = err_set(&why, PTCP_EREFUSED, "a name that ptcp reserves for unfinished files (choose another)");
 	else if ((r = find_entry(k, d, name, &w, &why)) == 0 && (r = find_content(k, &w, &why)) == 0) {

@@ -281,7 +281,7 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 	    why != NULL ? why->msg : "done");
 	count(s, sess, &s->set->past);
 	s->set->past.sessions_failed += why != NULL;
-	s->set->past.quota_ends += why != NULL && why->sys == EDQUOT;
+	s->set->past.quota_ends += why != NULL && why->sys == EDQUOT && !why->from_peer;
 	s->gone = true;
 	if (s->granted && why == NULL)
 		grants_spend(&s->set->grants, &s->grant);

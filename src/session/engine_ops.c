@@ -87,7 +87,7 @@ static void on_warning(void *arg, const struct wire_warning *n)
 
 	memcpy(path, n->path.n > 0 ? (const char *)n->path.p : "", n->path.n);
 	path[n->path.n] = '\0';
-	outbox_reason(&why, n->code, n->text);
+	outbox_reason(&why, &n->why);
 	if (n->kind != WIRE_WARNING_ONLY)
 		session_file_failed(sess, path, &why);
 	else

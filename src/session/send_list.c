@@ -16,6 +16,7 @@ static void not_sent(struct session *sess, const struct walk_entry *w, enum wire
 	struct ptcp_err why, bare;
 
 	err_set(&why, w->type == WALK_FAILED ? w->code : PTCP_EIO, "%s", text);
+	why.sys = w->type == WALK_FAILED ? w->sys : 0;
 	fs_err_strip(&bare, &why, dir_path_text(w->dir, w->name, shown, sizeof shown));
 	dir_path_raw(w->dir, w->name, path, sizeof path);
 	engine_warn(sess->engine, kind, path, &bare);
@@ -277,6 +278,7 @@ int send_find_size(struct walk_entry *w, struct ptcp_err *e)
 		return 0;
 	w->type = WALK_FAILED;
 	w->code = r;
+	w->sys = why.sys;
 	return (w->why = strdup(why.msg)) != NULL ? 0 : err_nomem(e);
 }
 

@@ -211,9 +211,7 @@ static int open_or_make(struct destination *out, struct tree *root, char *path, 
 		return r;
 	if ((flags & DESTINATION_MKPATH) == 0) {
 		why = *e;
-		err_set(e, r, "%s (create the directory, or leave out --no-mkpath)", why.msg);
-		e->sys = ENOENT;
-		return r;
+		return err_because(e, r, ENOENT, "%s (create the directory, or leave out --no-mkpath)", why.msg);
 	}
 	if ((r = open_nearest(root, path, d, &rest, e)) < 0)
 		return r;
@@ -306,9 +304,9 @@ int destination_target(struct destination *out, struct tree *root, const char *p
 
 	*out = (struct destination){ 0 };
 	if ((flags & DESTINATION_FILE) != 0 && into)
-		return err_set(e, PTCP_EUSAGE, "%s", names_no_file);
+		return err_because(e, PTCP_EUSAGE, EISDIR, "%s", names_no_file);
 	if ((r = open_dir(root, path, &out->base, e)) == 0 && (flags & DESTINATION_FILE) != 0)
-		r = err_set(e, PTCP_EUSAGE, "%s", names_no_file);
+		r = err_because(e, PTCP_EUSAGE, EISDIR, "%s", names_no_file);
 	else if (r == 0)
 		r = into ? 0 : find_mark(out, root, path, e);
 	/* Existing files, and links that leave the root, will be replaced. */

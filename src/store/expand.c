@@ -126,11 +126,9 @@ bool expand_is_pattern(const struct expand *x) { return x->is_pattern; }
 
 static int beyond(struct ptcp_err *e)
 {
-	err_set(e, PTCP_EIO, "the pattern matches more than %d paths, or examines more than %d names (use a narrower "
-	    "pattern, or the directory with --include and --exclude)", EXPAND_MATCHES_MAX, EXPAND_NAMES_MAX);
-	if (e != NULL)
-		e->sys = E2BIG;
-	return PTCP_EIO;
+	return err_because(e, PTCP_EIO, E2BIG, "the pattern matches more than %d paths, or examines more than %d "
+	    "names (use a narrower pattern, or the directory with --include and --exclude)", EXPAND_MATCHES_MAX,
+	    EXPAND_NAMES_MAX);
 }
 
 /* Charges the account for all texts, after one more was added. */
@@ -315,12 +313,8 @@ static int compare(const void *a, const void *b) { return strcmp(*(char *const *
 
 static int finish(struct expand *x, struct ptcp_err *e)
 {
-	if (x->found.n == 0) {
-		err_set(e, PTCP_EIO, "no name matches the pattern");
-		if (e != NULL)
-			e->sys = ENOENT;
-		return PTCP_EIO;
-	}
+	if (x->found.n == 0)
+		return err_because(e, PTCP_EIO, ENOENT, "no name matches the pattern");
 	sort_array(x->found.at, x->found.n, sizeof *x->found.at, compare);
 	return 0;
 }

@@ -139,12 +139,13 @@ static int unlink_file(const struct leftover_candidate *c)
 static void remove_file(struct leftovers *k, struct leftover_candidate *c, double age)
 {
 	struct leftover l = { .dir = c->d, .name = c->name, .size_bytes = (uint64_t)c->st.st_size, .age_s = age,
-		.why = not_ours(c) };
+		.why = not_ours(c), .sys = EPERM };
 
 	if (l.why == NULL && !k->o.dry_run && unlink_file(c) != 0) {
 		if (errno == ENOENT)
 			return;
-		l.why = strerror(errno);
+		l.sys = errno;
+		l.why = strerror(l.sys);
 	}
 	if (l.why == NULL && !k->o.dry_run)
 		dir_changed(c->d);
@@ -227,7 +228,7 @@ static void report_failed(struct leftovers *k, const struct walk_entry *w)
 	char path[DIR_PATH_TEXT_BYTES];
 	size_t n = strlen(dir_path_text(w->dir, w->name, path, sizeof path));
 	const struct leftover l = { .dir = w->dir, .name = w->name,
-		.why = w->why + (strncmp(w->why, path, n) == 0 ? n + 2 : 0) };
+		.why = w->why + (strncmp(w->why, path, n) == 0 ? n + 2 : 0), .sys = w->sys };
 
 	leftover_report(k, &l);
 }

@@ -16,6 +16,7 @@ struct leftover {
 	uint64_t size_bytes;
 	double age_s;    /* time since the last change of the file, or of its part or journal */
 	const char *why; /* why it cannot be removed; NULL: removed, or would be in a dry run */
+	int sys;         /* errno of `why`, or 0 */
 };
 
 struct leftover_opts {

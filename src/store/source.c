@@ -166,7 +166,7 @@ int source_changed(const struct source *s, struct ptcp_err *e)
 
 static int vanished(const struct source *s, struct ptcp_err *e)
 {
-	return fs_err_set(e, PTCP_EVANISHED, 0, s->entry.dir, s->entry.name, "vanished before it was sent");
+	return fs_err_set(e, PTCP_EVANISHED, ENOENT, s->entry.dir, s->entry.name, "vanished before it was sent");
 }
 
 static bool same_time(struct timespec a, struct timespec b)

@@ -40,7 +40,7 @@ struct walk_level {
 	bool whole;       /* the name read last is selected itself */
 	char name[256];   /* its name */
 	char *why;        /* the listing failed; to be reported next, with this code */
-	int code;
+	int code, sys;
 	int depth;        /* depth of the directory; -1 for an added directory's content */
 	size_t above;     /* with a filter: length of its path and '/' in w->path */
 	uint64_t dev, ino;
@@ -204,6 +204,7 @@ static int fail_listing(struct walk *w, struct walk_level *l, const struct ptcp_
 	if (why->sys == ENOENT || why->sys == ESTALE)
 		fs_err_set(&gone, PTCP_EVANISHED, why->sys, l->dir, NULL, "vanished before it was sent");
 	l->code = gone.code != 0 ? PTCP_EVANISHED : PTCP_EIO;
+	l->sys = why->sys;
 	return (l->why = strdup(gone.code != 0 ? gone.msg : why->msg)) != NULL ? 0 : err_nomem(e);
 }
 
@@ -462,8 +463,9 @@ static int stat_target(const struct walk *w, struct walk_entry *out, int at, str
 {
 	const struct walk_level *l;
 
+	out->followed = true;
 	if (dir_stat_target(out->dir, at, out->name, st) != 0)
-		return fs_err_set(why, errno == EXDEV ? PTCP_EREFUSED : PTCP_EIO, ELOOP, out->dir, out->name,
+		return fs_err_set(why, errno == EXDEV ? PTCP_EREFUSED : PTCP_EIO, errno, out->dir, out->name,
 		    errno == ENOENT ? "a symbolic link that leads nowhere" :
 		    errno == EXDEV ? "a symbolic link that leads out of the root directory" :
 		    "a symbolic link that cannot be followed");
@@ -471,7 +473,6 @@ static int stat_target(const struct walk *w, struct walk_entry *out, int at, str
 		if (l->dev == (uint64_t)st->st_dev && l->ino == (uint64_t)st->st_ino)
 			return fs_err_set(why, PTCP_EIO, ELOOP, out->dir, out->name,
 			    "a symbolic link to a directory that it lies in");
-	out->followed = true;
 	return 0;
 }
 
@@ -520,10 +521,10 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 		out->target = NULL;
 	}
 	/* An entry removed since the listing counts as not listed. */
-	leave_out = in != NULL && !in->selected && r < 0 && why.sys == ENOENT;
+	leave_out = in != NULL && !in->selected && r < 0 && why.sys == ENOENT && !out->followed;
 	if (!leave_out)
 		leave_out = excluded(w, in, name, out->type == WALK_DIR, &why);
-	if (!leave_out && r < 0 && why.sys == ELOOP) /* a link to nowhere, which could lead to a directory */
+	if (!leave_out && r < 0 && out->followed) /* a link to nowhere, which could lead to a directory */
 		leave_out = excluded(w, in, name, true, &why);
 	if (leave_out < 0)
 		r = leave_out;
@@ -551,6 +552,7 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 	if (r < 0 && !lacks_memory(&why)) {
 		out->type = WALK_FAILED;
 		out->code = why.code;
+		out->sys = why.sys;
 		r = (out->why = strdup(why.msg)) != NULL ? 0 : err_nomem(&why);
 	}
 	if (r == 0)
@@ -623,11 +625,9 @@ static int next_in(struct walk *w, struct walk_level *l, struct walk_entry *out,
 		fs_err_sys(&why, errno, l->dir, NULL, "cannot list the whole directory");
 		return fail_listing(w, l, &why, e);
 	}
-	*out = (struct walk_entry){ .depth = l->depth < 0 ? 0 : l->depth, .dir = dir_ref(l->dir) };
+	*out = (struct walk_entry){ .type = WALK_FAILED, .depth = l->depth < 0 ? 0 : l->depth, .dir = dir_ref(l->dir),
+		.why = l->why, .code = l->code, .sys = l->sys };
 	if (l->why != NULL) {
-		out->type = WALK_FAILED;
-		out->why = l->why;
-		out->code = l->code;
 		l->why = NULL;
 		return 1;
 	}

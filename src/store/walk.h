@@ -32,6 +32,7 @@ struct walk_entry {
 	uint8_t *content; /* content of a file whose size was unknown: source_find_size(); else NULL */
 	char *why;        /* reason of WALK_SKIPPED and WALK_FAILED, else NULL */
 	int code;         /* code of WALK_FAILED: PTCP_EREFUSED, PTCP_EVANISHED .. */
+	int sys;          /* errno of WALK_FAILED, or 0 */
 	uint64_t size_bytes, disk_bytes, dev, ino, nlink;
 	bool sparse;      /* a file with less disk space than size: with holes, or compressed */
 	uint32_t mode;    /* permission bits with setuid, setgid and sticky (07777) */

@@ -26,6 +26,10 @@
 #define BYTES(s, m) { #m, WIRE_FIELD_BYTES, SIZE(s, m), 0, AT(s, m), 0, 0, 0 }
 #define ARRAY(name, s, m, count, min, max) \
 	{ name, WIRE_FIELD_ARRAY, SIZE(s, m[0]), 0, AT(s, m), AT(s, count), min, max }
+#define WHY(s) ANY("code", s, why.code), ANY("cause", s, why.cause)
+#define REASON(s) POSITIVE("code", s, why.code), ANY("cause", s, why.cause) /* never without a code */
+#define WHY_TEXT(name, s) LENGTH(name, 2, s, why.text, 0, WIRE_TEXT_MAX)
+#define WHY_DATA(s) { "text", WIRE_FIELD_DATA, 0, WIRE_FIELD_ANY, AT(s, why.text), 0, 0, 0 }
 #define DIGEST(s) ANY("digest", s, digest.hi), ANY(NULL, s, digest.lo)
 
 static const struct wire_field hello[] = {
@@ -50,7 +54,7 @@ static const struct wire_field hello[] = {
 	BYTES(opened, session), ANY("cipher", opened, cipher), POSITIVE("streams", opened, streams),
 	UINT("flags", opened, flags, 0, WIRE_OPENED_FLAGS), UINT("stripe", opened, stripe, 0, WIRE_STRIPES_MAX)
 }, error[] = {
-	ANY("code", error, code), LENGTH("n", 2, error, text, 0, WIRE_TEXT_MAX), DATA(error, text, ANY)
+	WHY(error), WHY_TEXT("n", error), WHY_DATA(error)
 }, ping[] = {
 	UINT("busy", ping, busy, WIRE_IDLE, WIRE_VERIFYING), ANY("tick", ping, tick)
 }, set_streams[] = {
@@ -102,15 +106,15 @@ static const struct wire_field hello[] = {
 }, done[] = {
 	ID(done, id)
 }, fail[] = {
-	ID(fail, id), ANY("code", fail, code), LENGTH("n", 2, fail, text, 0, WIRE_TEXT_MAX), DATA(fail, text, ANY)
+	ID(fail, id), WHY(fail), WHY_TEXT("n", fail), WHY_DATA(fail)
 }, totals[] = {
 	ANY("files", totals, files), ANY("bytes", totals, bytes), UINT("final", totals, final, 0, 1)
 }, end[] = {
 	ANY("files", end, files), ANY("failed", end, failed)
 }, warning[] = {
-	UINT("kind", warning, kind, WIRE_WARNING_FAILED, WIRE_WARNING_INSIDE), ANY("code", warning, code),
-	LENGTH("n", 2, warning, path, 0, WIRE_PATH_MAX), LENGTH("m", 2, warning, text, 0, WIRE_TEXT_MAX),
-	DATA(warning, path, NO_NUL), DATA(warning, text, ANY)
+	UINT("kind", warning, kind, WIRE_WARNING_FAILED, WIRE_WARNING_INSIDE), WHY(warning),
+	LENGTH("n", 2, warning, path, 0, WIRE_PATH_MAX), WHY_TEXT("m", warning),
+	DATA(warning, path, NO_NUL), WHY_DATA(warning)
 }, leftovers[] = {
 	POSITIVE("files", leftovers, files), ANY("bytes", leftovers, bytes), ANY("age_ms", leftovers, age_ms)
 }, deleted[] = {
@@ -150,20 +154,20 @@ static const struct wire_field hello[] = {
 progress[] = {
 	PROGRESS(progress, )
 }, event[] = {
-	UINT("kind", event, kind, WIRE_EVENT_DONE, WIRE_EVENT_STREAMS), ANY("code", event, code),
+	UINT("kind", event, kind, WIRE_EVENT_DONE, WIRE_EVENT_STREAMS), WHY(event),
 	ANY("from", event, from),
 	ANY("to", event, to), LENGTH("n", 2, event, path, 0, WIRE_PATH_MAX),
-	LENGTH("m", 2, event, text, 0, WIRE_TEXT_MAX), DATA(event, path, NO_NUL), DATA(event, text, ANY)
+	WHY_TEXT("m", event), DATA(event, path, NO_NUL), WHY_DATA(event)
 }, status[] = {
 	ANY("id", status, id), UINT("cancel", status, cancel, 0, 1)
 }, state[] = {
 	POSITIVE("id", state, id), UINT("kind", state, kind, WIRE_STATE_RUNNING, WIRE_STATE_OVER),
-	UINT("mode", state, mode, WIRE_GRANT_READ, WIRE_GRANT_PROBE), ANY("code", state, code),
+	UINT("mode", state, mode, WIRE_GRANT_READ, WIRE_GRANT_PROBE), WHY(state),
 	POSITIVE("port", state, port), ANY("age_ms", state, age_ms), ANY("took_ms", state, took_ms),
 	PROGRESS(state, progress.), LENGTH("n", 1, state, host, 1, WIRE_HOST_MAX),
 	LENGTH("m", 2, state, from, 0, WIRE_PATH_MAX), LENGTH("k", 2, state, to, 0, WIRE_PATH_MAX),
-	LENGTH("l", 2, state, text, 0, WIRE_TEXT_MAX),
-	DATA(state, host, WORD), DATA(state, from, NO_NUL), DATA(state, to, NO_NUL), DATA(state, text, ANY)
+	WHY_TEXT("l", state),
+	DATA(state, host, WORD), DATA(state, from, NO_NUL), DATA(state, to, NO_NUL), WHY_DATA(state)
 }, link[] = {
 	UINT("rate_bps", link, rate_bps, 0, WIRE_LINK_BPS_MAX), ANY("rate_error_bps", link, rate_error_bps),
 	UINT("delay_ns", link, delay_ns, 0, WIRE_LINK_NS_MAX), ANY("delay_error_ns", link, delay_error_ns),
@@ -175,9 +179,9 @@ progress[] = {
 	ANY("older_ms", clean, older_ms), UINT("dry_run", clean, dry_run, 0, 1),
 	LENGTH("n", 2, clean, path, 0, WIRE_PATH_MAX), DATA(clean, path, NO_NUL)
 }, leftover[] = {
-	ANY("bytes", leftover, bytes), ANY("age_ms", leftover, age_ms),
+	ANY("bytes", leftover, bytes), ANY("age_ms", leftover, age_ms), WHY(leftover),
 	LENGTH("n", 2, leftover, path, 0, WIRE_PATH_MAX),
-	LENGTH("m", 2, leftover, text, 0, WIRE_TEXT_MAX), DATA(leftover, path, NO_NUL), DATA(leftover, text, ANY)
+	WHY_TEXT("m", leftover), DATA(leftover, path, NO_NUL), WHY_DATA(leftover)
 }, cleaned[] = {
 	ANY("files", cleaned, files), ANY("bytes", cleaned, bytes), ANY("in_use", cleaned, in_use),
 	ANY("recent", cleaned, recent), ANY("failed", cleaned, failed), UINT("final", cleaned, final, 0, 1)
@@ -186,13 +190,13 @@ progress[] = {
 	UINT("flags", manage, flags, 0, WIRE_MANAGE_FLAGS),
 	UINT("n_paths", manage, n_paths, 1, WIRE_PATHS_MAX), REST(manage, paths)
 }, listed[] = {
-	UINT("type", listed, type, WIRE_LISTED_UNKNOWN, WIRE_LISTED_BLOCK_DEVICE), ANY("code", listed, code),
+	UINT("type", listed, type, WIRE_LISTED_UNKNOWN, WIRE_LISTED_BLOCK_DEVICE), WHY(listed),
 	UINT("mode", listed, mode, 0, 07777), ANY("bytes", listed, bytes), ANY("disk_bytes", listed, disk_bytes),
 	ANY("entries", listed, entries), ANY("mtime_s", listed, mtime_s),
 	UINT("mtime_ns", listed, mtime_ns, 0, 999999999),
 	LENGTH("n", 2, listed, path, 0, WIRE_PATH_MAX), LENGTH("m", 2, listed, target, 0, WIRE_PATH_MAX),
-	LENGTH("k", 2, listed, text, 0, WIRE_TEXT_MAX), DATA(listed, path, NO_NUL), DATA(listed, target, NO_NUL),
-	DATA(listed, text, ANY)
+	WHY_TEXT("k", listed), DATA(listed, path, NO_NUL), DATA(listed, target, NO_NUL),
+	WHY_DATA(listed)
 }, managed[] = {
 	ANY("entries", managed, entries), ANY("bytes", managed, bytes), ANY("disk_bytes", managed, disk_bytes),
 	ANY("failed", managed, failed), ANY("quota_used", managed, quota_used_bytes),
@@ -244,12 +248,12 @@ stream[] = {
 }, handle[] = { /* CONNECTED and GONE */
 	ANY("handle", connected, handle)
 }, lost[] = {
-	ANY("handle", lost, handle), ANY("cause", lost, cause), ANY("hop", lost, hop), POSITIVE("code", lost, code),
+	ANY("handle", lost, handle), ANY("cause", lost, cause), ANY("hop", lost, hop), REASON(lost),
 	ANY("acked", lost, acked_bytes), ANY("silent_ms", lost, silent_ms),
-	LENGTH("n", 2, lost, text, 0, WIRE_TEXT_MAX), DATA(lost, text, ANY)
+	WHY_TEXT("n", lost), WHY_DATA(lost)
 }, unread[] = {
 	ANY("handle", unread, handle), UINT("extent", unread, extent, 0, WIRE_EXTENTS_MAX - 1),
-	POSITIVE("code", unread, code), LENGTH("n", 2, unread, text, 0, WIRE_TEXT_MAX), DATA(unread, text, ANY)
+	REASON(unread), WHY_TEXT("n", unread), WHY_DATA(unread)
 }, sent[] = {
 	ANY("handle", sent, handle), UINT("n", sent, n, 1, WIRE_EXTENTS_MAX), REST(sent, terms)
 }, traffic[] = {
@@ -273,7 +277,7 @@ stream[] = {
 	ANY("handle", wrote, handle), UINT("n", wrote, n, 1, WIRE_WRITTEN_MAX), REST(wrote, items)
 }, unwritten[] = {
 	ANY("handle", unwritten, handle), ID(unwritten, id), ANY("block", unwritten, block),
-	POSITIVE("code", unwritten, code), LENGTH("n", 2, unwritten, text, 0, WIRE_TEXT_MAX), DATA(unwritten, text, ANY)
+	REASON(unwritten), WHY_TEXT("n", unwritten), WHY_DATA(unwritten)
 };
 
 /* ---- Rules that span fields ---- */
@@ -363,7 +367,14 @@ static bool listed_valid(const void *f)
 {
 	const struct wire_listed *d = f;
 
-	return d->code != 0 || (d->type != WIRE_LISTED_UNKNOWN && d->text.n == 0);
+	return d->why.code != 0 || (d->type != WIRE_LISTED_UNKNOWN && d->why.text.n == 0);
+}
+
+static bool leftover_valid(const void *f)
+{
+	const struct wire_leftover *d = f;
+
+	return d->why.code != 0 || d->why.text.n == 0;
 }
 
 static bool read_valid(const void *f)
@@ -542,7 +553,7 @@ const struct wire_layout wire_layouts[256] = {
 	LAYOUT(PROGRESS, progress, progress, NULL), LAYOUT(EVENT, event, event, NULL),
 	LAYOUT(STATUS, status, status, status_valid), LAYOUT(STATE, state, state, NULL),
 	LAYOUT(LINK, link, link, link_valid), LAYOUT(CLEAN, clean, clean, NULL),
-	LAYOUT(LEFTOVER, leftover, leftover, NULL),
+	LAYOUT(LEFTOVER, leftover, leftover, leftover_valid),
 	LAYOUT(CLEANED, cleaned, cleaned, NULL), LAYOUT(MANAGE, manage, manage, manage_valid),
 	LAYOUT(LISTED, listed, listed, listed_valid), LAYOUT(MANAGED, managed, managed, NULL),
 	LAYOUT(READ, read, read, read_valid),

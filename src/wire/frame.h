@@ -43,7 +43,7 @@
 	X(HELLO, 1, 1024) \
 	X(OPEN, 2, WIRE_CONTROL_MAX) \
 	X(OPENED, 3, 24) \
-	X(ERROR, 4, 4 + WIRE_TEXT_MAX) \
+	X(ERROR, 4, 5 + WIRE_TEXT_MAX) \
 	X(PING, 5, 9) \
 	X(SET_STREAMS, 6, 10) \
 	X(TCP_REPORT, 7, 42 + WIRE_CONGESTION_MAX + 20 * WIRE_REPORT_STREAMS_MAX) \
@@ -61,10 +61,10 @@
 	X(ACK, 20, 12) \
 	X(FILE_END, 21, 24) \
 	X(DONE, 22, 8) \
-	X(FAIL, 23, 12 + WIRE_TEXT_MAX) \
+	X(FAIL, 23, 13 + WIRE_TEXT_MAX) \
 	X(TOTALS, 24, 17) \
 	X(END, 25, 16) \
-	X(WARNING, 26, 7 + WIRE_PATH_MAX + WIRE_TEXT_MAX) \
+	X(WARNING, 26, 8 + WIRE_PATH_MAX + WIRE_TEXT_MAX) \
 	X(HOLE, 27, 16) \
 	X(LEFTOVERS, 28, 24) \
 	X(DELETED, 29, 2 + WIRE_PATH_MAX) \
@@ -80,17 +80,17 @@
 	X(JOB, 57, 22 + WIRE_HOST_MAX + WIRE_CONGESTION_MAX) \
 	X(STARTED, 58, 9 + WIRE_HOST_MAX) \
 	X(PROGRESS, 59, 86) \
-	X(EVENT, 60, 11 + WIRE_PATH_MAX + WIRE_TEXT_MAX) \
+	X(EVENT, 60, 12 + WIRE_PATH_MAX + WIRE_TEXT_MAX) \
 	X(STATUS, 61, 9) \
-	X(STATE, 62, 123 + WIRE_HOST_MAX + 2 * WIRE_PATH_MAX + WIRE_TEXT_MAX) \
+	X(STATE, 62, 124 + WIRE_HOST_MAX + 2 * WIRE_PATH_MAX + WIRE_TEXT_MAX) \
 	X(SAMPLE, 63, 24) \
 	X(LINKS, 64, 0) \
 	X(LINK, 65, 52 + WIRE_HOST_MAX + WIRE_TEXT_MAX) \
 	X(CLEAN, 66, 11 + WIRE_PATH_MAX) \
-	X(LEFTOVER, 67, 20 + WIRE_PATH_MAX + WIRE_TEXT_MAX) \
+	X(LEFTOVER, 67, 23 + WIRE_PATH_MAX + WIRE_TEXT_MAX) \
 	X(CLEANED, 68, 41) \
 	X(MANAGE, 69, WIRE_CONTROL_MAX) \
-	X(LISTED, 70, 47 + 2 * WIRE_PATH_MAX + WIRE_TEXT_MAX) \
+	X(LISTED, 70, 48 + 2 * WIRE_PATH_MAX + WIRE_TEXT_MAX) \
 	X(MANAGED, 71, 49) \
 	X(READ, 72, 4 + WIRE_PATH_MAX + 16 * WIRE_RANGES_MAX)
 
@@ -164,6 +164,13 @@ int wire_decode(void *f, unsigned type, struct span in, struct ptcp_err *e);
 	static inline size_t wire_##x##_encode(uint8_t *out) { return wire_encode(out, WIRE_##X, NULL); } \
 	static inline int wire_##x##_decode(struct span in, struct ptcp_err *e) { \
 	    return wire_decode(NULL, WIRE_##X, in, e); }
+
+/* Why something failed; outbox_why() and outbox_reason() convert. */
+struct wire_why {
+	uint16_t code;    /* a PTCP_E* without the sign; an unknown code counts as PTCP_EPEER */
+	uint8_t cause;    /* a number of PTCP_CAUSES; 0, or unknown: none */
+	struct span text; /* a sentence */
+};
 
 /* ---- Start of a session -------------------------------------------------- */
 
@@ -276,10 +283,9 @@ struct wire_opened {
 };
 WIRE_CODEC(OPENED, opened, wire_opened)
 
-/* Ends the session with a reason. `code` is a PTCP_E* without the sign; an unknown code counts as PTCP_EPEER. */
+/* Ends the session with a reason. */
 struct wire_error {
-	uint16_t code;
-	struct span text;
+	struct wire_why why;
 };
 WIRE_CODEC(ERROR, error, wire_error)
 
@@ -459,9 +465,8 @@ enum wire_warning_kind { WIRE_WARNING_FAILED = 1, WIRE_WARNING_ONLY = 2, WIRE_WA
 
 struct wire_warning {
 	uint8_t kind;
-	uint16_t code;    /* as in ERROR */
 	struct span path; /* without NUL */
-	struct span text;
+	struct wire_why why;
 };
 WIRE_CODEC(WARNING, warning, wire_warning)
 
@@ -540,8 +545,7 @@ WIRE_CODEC(DONE, done, wire_done)
  * receiver: the last frame about the entry. */
 struct wire_fail {
 	uint64_t id;
-	uint16_t code; /* as in ERROR */
-	struct span text;
+	struct wire_why why;
 };
 WIRE_CODEC(FAIL, fail, wire_fail)
 

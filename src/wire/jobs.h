@@ -57,17 +57,17 @@ WIRE_CODEC(PROGRESS, progress, ptcp_progress)
 
 enum wire_event_kind {
 	WIRE_EVENT_DONE = 1,    /* a file: path */
-	WIRE_EVENT_SKIPPED = 2, /* path, perhaps text */
-	WIRE_EVENT_FAILED = 3,  /* path, code, text */
-	WIRE_EVENT_WARNING = 4, /* text, perhaps path */
-	WIRE_EVENT_STREAMS = 5  /* from, to, text */
+	WIRE_EVENT_SKIPPED = 2, /* path, perhaps why.text */
+	WIRE_EVENT_FAILED = 3,  /* path, why */
+	WIRE_EVENT_WARNING = 4, /* why.text, perhaps path */
+	WIRE_EVENT_STREAMS = 5  /* from, to, why.text */
 };
 
 struct wire_event {
 	uint8_t kind;
-	uint16_t code, from, to;
+	uint16_t from, to;
 	struct span path; /* without NUL */
-	struct span text;
+	struct wire_why why;
 };
 WIRE_CODEC(EVENT, event, wire_event)
 
@@ -83,12 +83,11 @@ enum wire_state_kind { WIRE_STATE_RUNNING = 1, WIRE_STATE_OVER = 2 };
 struct wire_state {
 	uint64_t id;
 	uint8_t kind, mode;         /* mode: an enum wire_grant_mode, of the job's GRANT */
-	uint16_t code;              /* as in ERROR; 0: no error */
 	uint16_t port;
 	uint64_t age_ms, took_ms;   /* time since the request; run time */
 	struct ptcp_progress progress;
 	struct span host, from, to; /* third host; path of the first source; path of the destination */
-	struct span text;           /* describes the code */
+	struct wire_why why;        /* code 0: no error */
 };
 WIRE_CODEC(STATE, state, wire_state)
 
@@ -135,11 +134,11 @@ struct wire_clean {
 };
 WIRE_CODEC(CLEAN, clean, wire_clean)
 
-/* A removed file, or with `text` a file that cannot be removed. */
+/* A removed file, or with a code a file that cannot be removed. */
 struct wire_leftover {
 	uint64_t bytes, age_ms;
 	struct span path;  /* below the directory; without NUL */
-	struct span text;  /* why the file remains; empty: removed, or would be in a dry run */
+	struct wire_why why; /* why the file remains; code 0: removed, or would be in a dry run */
 };
 WIRE_CODEC(LEFTOVER, leftover, wire_leftover)
 
@@ -188,7 +187,6 @@ enum wire_listed_type {
 /* An entry of LIST, the sum of a path of COUNT, or a failure of any request. */
 struct wire_listed {
 	uint8_t type;
-	uint16_t code;      /* as in ERROR; 0: no failure */
 	uint16_t mode;      /* 07777 */
 	uint64_t bytes, disk_bytes;
 	uint64_t entries;   /* COUNT: files and directories; else 0 */
@@ -196,7 +194,7 @@ struct wire_listed {
 	uint32_t mtime_ns;
 	struct span path;   /* as in the request, with the names below; without NUL */
 	struct span target; /* target of a symbolic link */
-	struct span text;   /* describes the code */
+	struct wire_why why; /* code 0: no failure */
 };
 #define WIRE_LISTED_FRAMES_MAX 10000000 /* max number in one reply */
 WIRE_CODEC(LISTED, listed, wire_listed)

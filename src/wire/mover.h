@@ -62,10 +62,9 @@ struct wire_lost {
 	uint8_t cause;     /* an enum connect_cause; 0 of a stream that was connected */
 	uint8_t hop;       /* number of the relay, from 0, without a connection; the number of
 	                      relays stands for the peer */
-	uint16_t code;     /* as in ERROR, not 0 */
 	uint64_t acked_bytes, silent_ms; /* bytes that TCP delivered, time since its last segment;
 	                                    see struct mtu_lost */
-	struct span text;
+	struct wire_why why; /* code not 0, as in the frames below */
 };
 WIRE_CODEC(LOST, lost, wire_lost)
 
@@ -89,8 +88,7 @@ WIRE_CODEC(GONE, gone, wire_gone)
 struct wire_unread {
 	uint32_t handle;
 	uint8_t extent;   /* index of the block in SEND */
-	uint16_t code;    /* as in ERROR, not 0 */
-	struct span text;
+	struct wire_why why;
 };
 WIRE_CODEC(UNREAD, unread, wire_unread)
 
@@ -146,8 +144,7 @@ struct wire_unwritten {
 	uint32_t handle;
 	uint64_t id; /* id of the entry */
 	uint32_t block;
-	uint16_t code; /* as in ERROR, not 0 */
-	struct span text;
+	struct wire_why why;
 };
 WIRE_CODEC(UNWRITTEN, unwritten, wire_unwritten)
 

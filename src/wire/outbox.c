@@ -1,27 +1,47 @@
 #include "wire/outbox.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "core/err.h"
 #include "core/text.h"
 
-static struct span text_of(const struct ptcp_err *why)
+static uint8_t cause_of(int sys)
 {
-	size_t n = strnlen(why->msg, sizeof why->msg);
+	switch (sys) {
+#define X(name, number) case name: return number;
+	PTCP_CAUSES(X)
+#undef X
+	default: return 0;
+	}
+}
 
-	return (struct span){ (const uint8_t *)why->msg, n < WIRE_TEXT_MAX ? n : WIRE_TEXT_MAX };
+static int errno_of(uint8_t cause)
+{
+	switch (cause) {
+#define X(name, number) case number: return name;
+	PTCP_CAUSES(X)
+#undef X
+	default: return 0;
+	}
+}
+
+struct wire_why outbox_why(const struct ptcp_err *why)
+{
+	return (struct wire_why){ (uint16_t)-why->code, cause_of(err_cause(why)),
+		{ (const uint8_t *)why->msg, strnlen(why->msg, WIRE_TEXT_MAX) } };
 }
 
 void outbox_put_error(struct outbox *o, const struct ptcp_err *why)
 {
-	struct wire_error f = { (uint16_t)-why->code, text_of(why) };
+	struct wire_error f = { outbox_why(why) };
 
 	OUTBOX_PUT(o, error, ERROR, &f);
 }
 
 void outbox_put_fail(struct outbox *o, uint64_t id, const struct ptcp_err *why)
 {
-	struct wire_fail f = { id, (uint16_t)-why->code, text_of(why) };
+	struct wire_fail f = { id, outbox_why(why) };
 
 	OUTBOX_PUT(o, fail, FAIL, &f);
 }
@@ -50,13 +70,14 @@ static int code_of(uint16_t wire)
 	}
 }
 
-void outbox_reason(struct ptcp_err *out, uint16_t code, struct span text)
+void outbox_reason(struct ptcp_err *out, const struct wire_why *w)
 {
 	char raw[WIRE_TEXT_MAX + 1], shown[sizeof out->msg];
+	int code = code_of(w->code);
 
-	memcpy(raw, text.n > 0 ? (const char *)text.p : "", text.n);
-	raw[text.n] = '\0';
-	text_escape(shown, sizeof shown, raw[0] != '\0' ? raw : ptcp_err_text(code_of(code)));
-	err_set(out, code_of(code), "%s", shown);
-	out->sys = OUTBOX_FROM_PEER;
+	span_copy(raw, w->text);
+	text_escape(shown, sizeof shown, raw[0] != '\0' ? raw : ptcp_err_text(code));
+	err_set(out, code, "%s", shown);
+	out->sys = errno_of(w->cause);
+	out->from_peer = true;
 }

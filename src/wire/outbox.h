@@ -38,15 +38,15 @@ static inline void outbox_added(struct outbox *o, size_t n) { buf_added(&o->b, n
 			outbox_added((o), wire_##x##_encode(put_, __VA_ARGS__)); \
 	} while (0)
 
-/* A reason for the peer: the code without the sign, the sentence cut to WIRE_TEXT_MAX. */
+/* A reason for the peer: code, err_cause(), and the sentence, borrowed, cut to WIRE_TEXT_MAX. */
+struct wire_why outbox_why(const struct ptcp_err *why);
 void outbox_put_error(struct outbox *o, const struct ptcp_err *why);
 void outbox_put_fail(struct outbox *o, uint64_t id, const struct ptcp_err *why);
 
 /* The reason that the peer sent, with the text escaped. An unknown code, and a code without meaning for this side
- * (usage, configuration or interrupt of the peer), becomes PTCP_EPEER. out->sys is OUTBOX_FROM_PEER, which is no errno:
- * users have to know on which host something failed. */
-#define OUTBOX_FROM_PEER (-1)
-void outbox_reason(struct ptcp_err *out, uint16_t code, struct span text);
+ * (usage, configuration or interrupt of the peer), becomes PTCP_EPEER. Users have to know on which host something
+ * failed: out->from_peer. */
+void outbox_reason(struct ptcp_err *out, const struct wire_why *w);
 
 /* Whether FAIL and WARNING with this code count as failures, at both ends: sources that vanish do not. */
 static inline bool outbox_is_failure(int code) { return code != PTCP_EVANISHED; }

@@ -57,21 +57,13 @@ static void drop(struct work_stream *s)
 	work_step_ended(w);
 }
 
-static struct span text_of(const struct ptcp_err *why)
-{
-	size_t n = strlen(why->msg);
-
-	return (struct span){ (const uint8_t *)why->msg, n < WIRE_TEXT_MAX ? n : WIRE_TEXT_MAX };
-}
-
 /* `cause` and `hop` are of a connection that failed. */
 static void put_lost(struct work_stream *s, unsigned cause, unsigned hop, const struct ptcp_err *why,
     const struct mtu_lost *conn)
 {
 	struct wire_lost f = { .handle = s->handle, .cause = (uint8_t)cause, .hop = (uint8_t)hop,
-		.code = (uint16_t)-why->code,
 		.acked_bytes = conn->delivered_bytes, .silent_ms = (uint64_t)(conn->silent_s * 1e3),
-		.text = text_of(why) };
+		.why = outbox_why(why) };
 
 	if (!s->work->over)
 		OUTBOX_PUT(out_of(s), lost, LOST, &f);
@@ -97,8 +89,7 @@ static void on_sent(void *arg, struct stream *stream, struct stream_job *job)
 		if (!job->failed[i])
 			continue;
 		unread.extent = (uint8_t)i;
-		unread.code = (uint16_t)-(job->why[i] != NULL ? job->why[i] : &nomem)->code;
-		unread.text = text_of(job->why[i] != NULL ? job->why[i] : &nomem);
+		unread.why = outbox_why(job->why[i] != NULL ? job->why[i] : &nomem);
 		OUTBOX_PUT(out_of(s), unread, UNREAD, &unread);
 	}
 	OUTBOX_PUT(out_of(s), sent, SENT,

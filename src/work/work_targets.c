@@ -285,9 +285,7 @@ static bool counts(const struct target_flush *f, const struct target_result *r)
 
 static void put_unwritten(struct work *w, const struct target_result *r, const struct ptcp_err *why)
 {
-	size_t n = strlen(why->msg);
-	struct wire_unwritten u = { r->handle, r->id, r->block, (uint16_t)-why->code,
-		{ (const uint8_t *)why->msg, n < WIRE_TEXT_MAX ? n : WIRE_TEXT_MAX } };
+	struct wire_unwritten u = { r->handle, r->id, r->block, outbox_why(why) };
 
 	OUTBOX_PUT(out_of(w), unwritten, UNWRITTEN, &u);
 }

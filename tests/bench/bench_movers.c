@@ -257,8 +257,8 @@ static int on_stream(struct fake *k, const struct wire_stream *f, struct ptcp_er
 static int on_stop(struct fake *k, const struct wire_stop *f, struct ptcp_err *e)
 {
 	struct fake *to = k->pair[f->handle % HANDLES].to;
-	struct wire_lost lost = { .handle = k->pair[f->handle % HANDLES].handle, .code = (uint16_t)-PTCP_EPEER,
-		.text = { (const uint8_t *)"closed", 6 } };
+	struct wire_lost lost = { .handle = k->pair[f->handle % HANDLES].handle, 
+		.why = { (uint16_t)-PTCP_EPEER, 0, { (const uint8_t *)"closed", 6 } } };
 
 	(void)e;
 	if (k->role == OF_CLIENT && to != NULL && to->link != NULL && !to->stopped[lost.handle % HANDLES])

@@ -662,7 +662,7 @@ static void lists(void **state)
 		{ .path = "b-c", .type = PTCP_ENTRY_FILE, .mode = 04711, .bytes = 7000, .mtime_s = 86400 },
 		{ .path = "b/\033x", .type = PTCP_ENTRY_SYMLINK, .mode = 0777, .bytes = 3, .target = "a\nb" },
 		{ .path = "b", .type = PTCP_ENTRY_DIR, .mode = 01755, .bytes = 4096, .mtime_s = 1e9 },
-		{ .path = "d", .code = PTCP_EIO, .why = "gone" },
+		{ .path = "d", .code = PTCP_EIO, .sys = ENOENT, .why = "gone" },
 	};
 
 	(void)state;
@@ -689,7 +689,8 @@ static void lists(void **state)
 	assert_string_equal(cap.err, "ptcp: d: gone\nptcp: a: 1 failure (see above)\n");
 	assert_int_equal(command("ls --json ptcp://a/d"), 6);
 	assert_end(6);
-	assert_non_null(strstr(cap.out, "{\"event\":\"failed\",\"path\":\"d\",\"error\":\"gone\"}\n"));
+	assert_non_null(strstr(cap.out,
+	    "{\"event\":\"failed\",\"path\":\"d\",\"error\":\"gone\",\"cause\":\"ENOENT\"}\n"));
 	assert_int_equal(command("ls"), 2);
 }
 

@@ -225,7 +225,7 @@ static void json_end(void **state)
 {
 	(void)state;
 	assert_int_equal(end(true, false, true, 0, ""), 0);
-	assert_string_equal(cap.out, "{\"event\":\"end\",\"ok\":true,\"exit\":0,\"error\":null,"
+	assert_string_equal(cap.out, "{\"event\":\"end\",\"ok\":true,\"exit\":0,\"error\":null,\"cause\":null,"
 	    "\"bytes\":3000000000,\"wire_bytes\":1000000000,\"files\":12,\"failed\":2,"
 	    "\"resumed_bytes\":7,\"seconds\":2.0,\"throughput_bps\":3600000000,\"streams\":8,"
 	    "\"paths\":[{\"via\":[],\"bytes\":600000000}],\"saved_bytes\":0,\"deleted\":0,\"vanished\":0,\"advised_streams\":null,\"predicted_bps\":null,"

@@ -1,5 +1,7 @@
 /* Work on files of another host, and leftovers there: the requests that are refused, the entries as the user's callback
  * gets them, and the outcome. */
+#include <errno.h>
+
 #include "client/manage_task.h"
 #include "client/remote_job_impl.h"
 #include "fixture.h"
@@ -130,10 +132,10 @@ static void lists(uint8_t type, const char *path, uint64_t bytes)
 	assert_int_equal(remote_job_listed(t, &f, &e), 0);
 }
 
-static void failure(const char *path, int code, const char *text)
+static void failure(const char *path, int code, uint8_t cause, const char *text)
 {
-	const struct wire_listed f = { .type = WIRE_LISTED_FILE, .code = (uint16_t)-code, .path = span_of(path),
-		.text = span_of(text) };
+	const struct wire_listed f = { .type = WIRE_LISTED_FILE, .path = span_of(path),
+		.why = { (uint16_t)-code, cause, span_of(text) } };
 	struct ptcp_err e;
 
 	assert_int_equal(remote_job_listed(t, &f, &e), 0);
@@ -217,47 +219,53 @@ static void totals(void **state)
 	assert_int_equal(r.entries, 4);
 }
 
-/* The only failure of the only path is the error of the task, and not shown twice. */
+/* Each failure is reported. The only failure of the only path is the error of the task. */
 static void one_failure(void **state)
 {
 	(void)state;
 	ACCEPTED(PTCP_REMOVE, "h:x");
-	failure("x", PTCP_EREFUSED, "\033 no");
+	failure("x", PTCP_EREFUSED, 0, "\033 no");
+	assert_non_null(strstr(shown, "x 0 -5"));
 	assert_int_equal(managed(0, 1, true), PTCP_EREFUSED);
+	assert_int_equal(t->why.sys, EACCES); /* that of the code */
+	assert_true(t->why.from_peer);
 	cf_says(&t->why, "x: ");
 	cf_says(&t->why, " no");
 	assert_null(strchr(t->why.msg, '\033'));
-	shows("");
 	ACCEPTED(PTCP_RENAME, "h:x", "h:y");
-	failure("", PTCP_EIO, "no");
+	failure("", PTCP_EIO, 1, "no");
 	assert_int_equal(managed(0, 1, true), PTCP_EIO);
+	assert_int_equal(t->why.sys, ENOENT);
 	cf_says(&t->why, ".: ");
-	shows("");
+	shown[0] = '\0';
 }
 
-/* Of several paths, or after some success, each failure is shown, and the task says how many there were. */
+/* Of several paths, or after some success, the task says how many failures there were, and has the cause that they
+ * share. */
 static void more_failures(void **state)
 {
 	(void)state;
 	ACCEPTED(PTCP_REMOVE, "h:x", "h:y");
-	failure("x", PTCP_EIO, "no");
-	shows("");
-	failure("y", PTCP_EIO, "neither");
+	failure("x", PTCP_EIO, 1, "no");
 	assert_non_null(strstr(shown, "x 0 -"));
-	assert_null(strstr(shown, "neither"));
-	assert_int_equal(managed(0, 2, true), PTCP_EIO);
-	cf_says(&t->why, "h: 2 failures (see above)");
+	failure("y", PTCP_EIO, 3, "neither");
 	assert_non_null(strstr(shown, ": neither\n"));
+	assert_int_equal(managed(0, 2, true), PTCP_EIO);
+	assert_int_equal(t->why.sys, 0);
+	cf_says(&t->why, "h: 2 failures (see above)");
 	shown[0] = '\0';
 	ACCEPTED(PTCP_LIST, "h:x");
-	failure("x/a", PTCP_EIO, "no");
-	assert_int_equal(managed(5, 1, true), PTCP_EPARTIAL);
-	cf_says(&t->why, "h: 1 failure (see above)");
+	failure("x/a", PTCP_EIO, 2, "no");
+	failure("x/b", PTCP_EIO, 2, "no");
+	assert_int_equal(managed(5, 2, true), PTCP_EPARTIAL);
+	assert_int_equal(t->why.sys, EACCES);
+	cf_says(&t->why, "h: 2 failures (see above)");
 	assert_non_null(strstr(shown, "x/a 0 ")); /* with its whole path */
 	shown[0] = '\0';
 	ACCEPTED(PTCP_REMOVE, "h:x", "h:y");
-	failure("x", PTCP_EIO, "no");
+	failure("x", PTCP_EIO, UINT8_MAX, "no"); /* a cause that this version does not know */
 	assert_int_equal(managed(0, 1, true), PTCP_EIO);
+	assert_int_equal(t->why.sys, 0);
 	assert_non_null(strstr(shown, ": no\n"));
 }
 
@@ -324,7 +332,8 @@ static void cleaning_options(void **state)
 static void cleaning(void **state)
 {
 	const struct wire_leftover gone = { .bytes = 7, .age_ms = 1500, .path = span_of("a/b") };
-	const struct wire_leftover stays = { .bytes = 7, .path = span_of("c"), .text = span_of("\033 denied") };
+	const struct wire_leftover stays = { .bytes = 7, .path = span_of("c"), .why = { 13, 3,
+	    span_of("\033 denied") } };
 	struct wire_cleaned f = { .files = 3, .bytes = 30, .in_use = 1, .recent = 2 };
 	struct ptcp_clean_result r;
 	struct ptcp_clean_opts o;

@@ -200,8 +200,8 @@ static void lies(void **state)
 
 static void failures(void **state)
 {
-	const struct wire_listed f = { .type = WIRE_LISTED_FILE, .code = -PTCP_EIO, .path = span_of("f\033"),
-		.text = span_of("\033 no") };
+	const struct wire_listed f = { .type = WIRE_LISTED_FILE, .path = span_of("f\033"),
+		.why = { -PTCP_EIO, 1, span_of("\033 no") } };
 	struct ptcp_err e;
 
 	(void)state;

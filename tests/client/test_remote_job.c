@@ -425,8 +425,8 @@ static void states(void **state)
 	remote_job_state(t, &f);
 	assert_int_equal(shown.s.state, PTCP_STATE_FAILED);
 	assert_int_equal(shown.s.code, PTCP_EPARTIAL);
-	f.code = -PTCP_ECANCELED;
-	f.text = span_of("by \033the user");
+	f.why.code = -PTCP_ECANCELED;
+	f.why.text = span_of("by \033the user");
 	remote_job_state(t, &f);
 	assert_int_equal(shown.s.code, PTCP_ECANCELED);
 	assert_null(strchr(shown.error, '\033'));

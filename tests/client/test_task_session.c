@@ -1,6 +1,7 @@
 /* What the user learns of a session: events of files, warnings and paths, and the outcome that follows from the counts. */
 #include "fixture.h"
 
+#include <errno.h>
 #include <math.h>
 
 #include "client/remote_job_impl.h"
@@ -96,15 +97,18 @@ static void files_that_the_peer_refuses(void **state)
 
 	(void)state;
 	err_set(&why, PTCP_EREFUSED, "denied");
-	why.sys = OUTBOX_FROM_PEER;
+	why.from_peer = true;
 	file(PTCP_FILE_FAILED, &why);
 	assert_string_equal(events.text, "127.0.0.1:1: denied");
+	assert_int_equal(events.last.sys, EACCES);
+	assert_true(t->report.first.sys == EACCES && t->report.first.from_peer);
 	assert_int_equal(t->report.refused, 1);
 	assert_null(strchr(t->report.first.msg, '\033')); /* the outcome may be printed */
 	cf_says(&t->report.first, "f: 127.0.0.1:1: denied");
 	err_set(&why, PTCP_EIO, "second");
 	file(PTCP_FILE_FAILED, &why);
 	cf_says(&t->report.first, "denied"); /* the first one counts */
+	assert_int_equal(t->report.first.sys, 0); /* they have no cause in common */
 	assert_int_equal(t->report.refused, 1);
 	assert_int_equal(t->report.failures, 2);
 }

@@ -568,7 +568,7 @@ void one_ack(struct one *o, uint64_t id, uint32_t block)
 
 void one_fail(struct one *o, uint64_t id, int code)
 {
-	struct wire_fail f = { id, (uint16_t)-code, { (const uint8_t *)"why", 3 } };
+	struct wire_fail f = { id, { (uint16_t)-code, 0, { (const uint8_t *)"why", 3 } } };
 
 	ONE_PUT(o, fail, &f);
 }

@@ -326,7 +326,7 @@ static void the_peers_codes(void **state)
 	static const int keeps[] = { PTCP_ENOMEM, PTCP_EREFUSED, PTCP_EVERIFY, PTCP_EPROTO, PTCP_ETIMEOUT,
 		PTCP_EIO, PTCP_ENOSPC, PTCP_ECHANGED, PTCP_ENOTYET, PTCP_EBUSY, PTCP_ESUPERSEDED, PTCP_EVANISHED,
 		PTCP_EPARENT };
-	struct wire_error f = { 0, { (const uint8_t *)"a\033b", 3 } };
+	struct wire_error f = { { 0, 0, { (const uint8_t *)"a\033b", 3 } } };
 	struct one o;
 	size_t i;
 	int code;
@@ -337,7 +337,7 @@ static void the_peers_codes(void **state)
 
 		for (i = 0; i < sizeof keeps / sizeof *keeps; i++)
 			want = keeps[i] == -code ? -code : want;
-		f.code = (uint16_t)code;
+		f.why.code = (uint16_t)code;
 		one_run(&o, true, true);
 		ONE_PUT(&o, error, &f);
 		assert_int_equal(o.why.code, want);
@@ -348,7 +348,7 @@ static void the_peers_codes(void **state)
 		assert_int_equal(o.why.code, code == -PTCP_EUSAGE ? PTCP_EUSAGE : want);
 		one_fini(&o);
 	}
-	f.text.n = 0;
+	f.why.text.n = 0;
 	one_run(&o, true, true);
 	ONE_PUT(&o, error, &f);
 	assert_true(o.why.msg[0] != '\0');
@@ -540,7 +540,7 @@ static void paced_for_ever(void **state)
 /* However much a peer talks, what it owes is still to come. */
 static void log_opts_is_no_progress(void **state)
 {
-	struct wire_warning note = { WIRE_WARNING_ONLY, 13, { (const uint8_t *)"x", 1 }, { (const uint8_t *)"y", 1 } };
+	struct wire_warning note = { WIRE_WARNING_ONLY, { (const uint8_t *)"x", 1 }, { 13, 0, { (const uint8_t *)"y", 1 } } };
 	struct wire_set_streams use = { 1, 0 };
 	struct wire_rate rate = { .all_bps = 0 };
 	unsigned what;
@@ -872,8 +872,8 @@ static void end_counts_agree(void **state)
 		{ false, 0, 0, false }, { false, 0, 1, true }, { false, 0, 5, true }, { false, 1, 1, false },
 		{ true, 0, 1, true }, { true, 0, 2, false }, { true, 1, 1, false }, { true, 0, 0, false },
 	};
-	struct wire_warning note = { .kind = WIRE_WARNING_FAILED, .code = 99 };
-	struct wire_warning gone = { .kind = WIRE_WARNING_INSIDE, .code = (uint16_t)-PTCP_EVANISHED };
+	struct wire_warning note = { .kind = WIRE_WARNING_FAILED, .why.code = 99 };
+	struct wire_warning gone = { .kind = WIRE_WARNING_INSIDE, .why.code = (uint16_t)-PTCP_EVANISHED };
 	struct wire_end end;
 	struct ptcp_err why;
 	struct span p;
@@ -991,7 +991,7 @@ static void the_last_word_is_said(void **state)
 	assert_true(o.ended == 1 && o.why.code == PTCP_ENOMEM);
 	assert_int_equal(one_said(&o, &p), WIRE_ERROR);
 	assert_int_equal(wire_error_decode(&f, p, NULL), 0);
-	assert_int_equal(f.code, -PTCP_ENOMEM);
+	assert_int_equal(f.why.code, -PTCP_ENOMEM);
 	one_fini(&o);
 }
 
@@ -1008,7 +1008,7 @@ static void what_the_outbox_cuts(void **state)
 	outbox_put_fail(&out, one_id(1, 1), &why);
 	assert_int_equal(wire_fail_decode(&f, (struct span){ buf_head(&out.b) + 8, buf_len(&out.b) - 8 },
 	    NULL), 0);
-	assert_true(f.code == 13 && f.text.n == WIRE_TEXT_MAX);
+	assert_true(f.why.code == 13 && f.why.text.n == WIRE_TEXT_MAX);
 	buf_fini(&out.b);
 }
 

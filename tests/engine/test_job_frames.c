@@ -243,7 +243,7 @@ static void queries(void **state)
 	assert_int_equal(deliver(&c, &s, 3, 0, NULL), 0);
 	assert_int_equal(s.calls[WIRE_LINKS], 1);
 	OUTBOX_PUT(&s.j.conn.out, link, LINK, &l);
-	job_frames_end(&s.j, &(struct ptcp_err){ PTCP_EPEER, 0, "unknown" }, NULL, at(0));
+	job_frames_end(&s.j, &(struct ptcp_err){ .code = PTCP_EPEER, .msg = "unknown" }, NULL, at(0));
 	assert_int_equal(deliver(&s, &c, 3, 0, NULL), 0);
 	assert_true(c.calls[WIRE_LINK] == 1 && c.calls[WIRE_ERROR] == 1);
 	assert_int_equal(c.j.state, JOB_FRAMES_CLOSED);

@@ -35,7 +35,7 @@ static int failed_with(struct one *o, uint64_t id)
 
 	if (!one_found(o, WIRE_FAIL, &p) || wire_fail_decode(&f, p, NULL) < 0 || f.id != id)
 		return 0;
-	return -(int)f.code;
+	return -(int)f.why.code;
 }
 
 static void file_end(struct one *o, uint64_t id, uint64_t lo)
@@ -115,7 +115,8 @@ static void the_senders_fail(void **state)
 	one_fail(&o, id, PTCP_EUSAGE);
 	assert_int_equal(one_said(&o, &p), WIRE_FAIL);
 	assert_int_equal(wire_fail_decode(&f, p, NULL), 0);
-	assert_true(f.id == id && f.code == -PTCP_EUSAGE && f.text.n == 3 && memcmp(f.text.p, "why", 3) == 0);
+	assert_true(f.id == id && f.why.code == -PTCP_EUSAGE && f.why.text.n == 3 && memcmp(f.why.text.p, "why",
+	    3) == 0);
 	assert_int_equal(o.rcv_why.code, PTCP_EPEER);
 	assert_string_equal(o.rcv_why.msg, "why");
 	assert_int_equal(engine_failed(o.s), 1);
@@ -287,7 +288,7 @@ static void what_waits_fails_with_its_directory(void **state)
 	rcv_prepared(rcv_of(&o), one_id(2, 2), RCV_REFUSE, NULL, &why);
 	while (one_said(&o, &p) == WIRE_FAIL) {
 		assert_int_equal(wire_fail_decode(&f, p, NULL), 0);
-		assert_int_equal(f.code, f.id == one_id(2, 2) ? -PTCP_EIO : -PTCP_EPARENT);
+		assert_int_equal(f.why.code, f.id == one_id(2, 2) ? -PTCP_EIO : -PTCP_EPARENT);
 		assert_int_equal(f.id == one_id(2, 2), fails == 0); /* the cause comes first */
 		fails++;
 	}

@@ -205,7 +205,7 @@ static void no_end_of_spoilt_ones(void **state)
 	}
 	assert_int_equal(n, 16 + 640 / 64 + 1);
 	assert_int_equal(wire_fail_decode(&f, p, NULL), 0);
-	assert_true(f.id == id && f.code == -PTCP_EVERIFY);
+	assert_true(f.id == id && f.why.code == -PTCP_EVERIFY);
 	one_fail(&o, id, PTCP_EIO);
 	assert_true(o.fates[SND_FAILED] == 1 && o.fate_why.code == PTCP_EVERIFY); /* in our words */
 	one_fini(&o);

@@ -86,7 +86,7 @@ static void put_start(struct one *o, enum frame f)
 {
 	static const uint8_t unknown[] = { 200, 0, 0, 0, 0, 0, 0, 1, 7 };
 	static uint8_t block[WIRE_BLOCK_HEAD_BYTES + 5 + WIRE_BLOCK_END_BYTES];
-	struct wire_error error = { 5, { (const uint8_t *)"no", 2 } };
+	struct wire_error error = { { 5, 0, { (const uint8_t *)"no", 2 } } };
 	struct wire_block b = { one_id(1, 0), 0, 5, 0 };
 	struct wire_ping ping = { 0, 1 };
 	struct wire_join join = { .stream = 1 };

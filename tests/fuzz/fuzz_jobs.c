@@ -403,14 +403,16 @@ static void report(struct world *w, struct end *e)
 	case 1: OUTBOX_PUT(&e->j.conn.out, progress, PROGRESS, &p); break;
 	case 2: OUTBOX_PUT(&e->j.conn.out, waiting, WAITING, (&(struct wire_waiting){ n })); break;
 	case 3:
-		OUTBOX_PUT(&e->j.conn.out, event, EVENT, (&(struct wire_event){ n % 5 + 1u, 3, 1, 2, text, text }));
+		OUTBOX_PUT(&e->j.conn.out, event, EVENT, (&(struct wire_event){ n % 5 + 1u, 1, 2, text, { 3, 0,
+		    text } }));
 		break;
 	case 4:
 		OUTBOX_PUT(&e->j.conn.out, sample, SAMPLE, (&(struct wire_sample){ n + 1u, n * NS_PER_MS + 1, n }));
 		break;
 	case 5: OUTBOX_PUT(&e->j.conn.out, state, STATE, &state); break;
 	case 6: OUTBOX_PUT(&e->j.conn.out, link, LINK, (&(struct wire_link){ .port = 1, .host = text })); break;
-	case 7: OUTBOX_PUT(&e->j.conn.out, leftover, LEFTOVER, (&(struct wire_leftover){ n, n, text, text })); break;
+	case 7: OUTBOX_PUT(&e->j.conn.out, leftover, LEFTOVER, (&(struct wire_leftover){ n, n, text, { 13, (uint8_t)n,
+	    text } })); break;
 	case 8:
 		OUTBOX_PUT(&e->j.conn.out, cleaned, CLEANED,
 		    (&(struct wire_cleaned){ .files = n >> 1, .final = n & 1 }));

@@ -126,12 +126,12 @@ static void put_about(struct owner *c)
 	case 2: PUT(c, have, &b); break;
 	case 3: PUT(c, ack, (&(struct wire_ack){ id, how })); break;
 	case 4: PUT(c, done, (&(struct wire_done){ id })); break;
-	case 5: PUT(c, fail, (&(struct wire_fail){ id, how % 20, text })); break;
+	case 5: PUT(c, fail, (&(struct wire_fail){ id, { how % 20, 0, text } })); break;
 	case 6: PUT(c, file_end, (&(struct wire_file_end){ id, it != NULL && how & 1 ? it->sum : b.digest })); break;
 	case 7: PUT(c, hole, &b); break;
 	case 8: PUT(c, totals, (&(struct wire_totals){ how, how, how & 1 })); break;
 	case 9: put_end(c, how); break;
-	case 10: PUT(c, warning, (&(struct wire_warning){ how % 2 + 1u, 3, text, text })); break;
+	case 10: PUT(c, warning, (&(struct wire_warning){ how % 2 + 1u, text, { 3, (uint8_t)how, text } })); break;
 	default: PUT(c, ping, (&(struct wire_ping){ how % 5, 1 }));
 	}
 }

@@ -399,9 +399,9 @@ static void reason(char out[WIRE_ERROR_MAX_BYTES], struct peer *p, unsigned code
 		f = peer_frame(p);
 	while (f->type == WIRE_PROGRESS);
 	if (f->type != WIRE_ERROR || get_u16(f->payload) != code)
-		die("ERROR %u expected, %s came: %.*s", code, frame_name(f->type), f->n > 4 ? (int)f->n - 4 : 0,
-		    (const char *)f->payload + 4);
-	for (i = 4; i < f->n; i++)
+		die("ERROR %u expected, %s came: %.*s", code, frame_name(f->type), f->n > ERROR_TEXT_AT ?
+		    (int)f->n - ERROR_TEXT_AT : 0, (const char *)f->payload + ERROR_TEXT_AT);
+	for (i = ERROR_TEXT_AT; i < f->n; i++)
 		if (f->payload[i] < '0' || f->payload[i] > '9')
 			out[n++] = (char)f->payload[i];
 	out[n] = '\0';
@@ -541,8 +541,8 @@ static void reads_no_event(unsigned port, char **arguments)
 {
 	static char path[WIRE_PATH_MAX], text[WIRE_TEXT_MAX];
 	struct third t = job(port, arguments[0], 0);
-	struct wire_warning n = { WIRE_WARNING_ONLY, 13, { (const uint8_t *)path, sizeof path },
-		{ (const uint8_t *)text, sizeof text } };
+	struct wire_warning n = { WIRE_WARNING_ONLY, { (const uint8_t *)path, sizeof path },
+		{ 13, 0, { (const uint8_t *)text, sizeof text } } };
 	uint8_t out[WIRE_WARNING_MAX_BYTES];
 	size_t size;
 	unsigned i;

@@ -75,7 +75,8 @@ const struct hostile hostile_cleaners[] = {
 
 static void put_leftover(struct peer *p, const char *path, const char *why)
 {
-	struct wire_leftover f = { .bytes = UINT64_MAX, .age_ms = UINT64_MAX, .path = text(path), .text = text(why) };
+	struct wire_leftover f = { .bytes = UINT64_MAX, .age_ms = UINT64_MAX, .path = text(path),
+		.why = { why[0] != '\0' ? 13 : 0, 0, text(why) } };
 	uint8_t out[WIRE_LEFTOVER_MAX_BYTES];
 
 	peer_try_send(p, out, wire_leftover_encode(out, &f));

@@ -548,7 +548,7 @@ static void unauthorised(unsigned port, char **arguments)
 	f = peer_frame(p);
 	if (f->type != WIRE_ERROR || get_u16(f->payload) != 5)
 		die("ERROR 5 expected first, %s came", frame_name(f->type));
-	printf("%.*s\n", (int)f->n - 4, (const char *)f->payload + 4);
+	printf("%.*s\n", (int)f->n - ERROR_TEXT_AT, (const char *)f->payload + ERROR_TEXT_AT);
 	f = peer_frame(p);
 	if (f->type > 0)
 		die("more than an ERROR: %s", frame_name(f->type));

@@ -116,9 +116,9 @@ static void talks_nonsense(unsigned port, char **arguments)
 static void boasts(unsigned port, char **arguments)
 {
 	static const char text[] = "\033[31mdone\r\nptcp: all is well";
-	struct wire_event e = { .kind = WIRE_EVENT_FAILED, .code = 13,
+	struct wire_event e = { .kind = WIRE_EVENT_FAILED,
 		.path = { (const uint8_t *)text, sizeof text - 1 },
-		.text = { (const uint8_t *)text, sizeof text - 1 } };
+		.why = { 13, 0, { (const uint8_t *)text, sizeof text - 1 } } };
 	struct wire_end end = { 1, 0 };
 	struct asked_for a = taken_on();
 	uint8_t out[WIRE_EVENT_MAX_BYTES];

@@ -53,7 +53,7 @@ static void expect_nothing(struct peer *p)
 		struct span in = { f->payload, f->n };
 
 		if (f->type == WIRE_LISTED) {
-			if (wire_listed_decode(&l, in, NULL) < 0 || l.code == 0)
+			if (wire_listed_decode(&l, in, NULL) < 0 || l.why.code == 0)
 				die("listed: %.*s", (int)l.path.n, (const char *)l.path.p);
 		} else if (wire_managed_decode(&m, in, NULL) < 0 || m.entries > 0) {
 			die("done: %llu", (unsigned long long)m.entries);
@@ -203,9 +203,10 @@ const struct hostile hostile_managers[] = {
 static void put_listed(struct peer *p, const char *path, uint16_t code, const char *why)
 {
 	struct wire_listed f = { .type = code == 0 ? WIRE_LISTED_SYMLINK : WIRE_LISTED_UNKNOWN,
-		.code = code, .mode = 07777,
+		.mode = 07777,
 		.bytes = UINT64_MAX, .disk_bytes = UINT64_MAX, .mtime_s = INT64_MAX, .mtime_ns = 999999999,
-		.path = text(path), .target = text(code == 0 ? why : ""), .text = text(code != 0 ? why : "") };
+		.path = text(path), .target = text(code == 0 ? why : ""), .why = { code, 0,
+		    text(code != 0 ? why : "") } };
 	uint8_t out[WIRE_LISTED_MAX_BYTES];
 
 	peer_try_send(p, out, wire_listed_encode(out, &f));

@@ -209,7 +209,8 @@ static void entry_flood(unsigned port, char **arguments)
 static void reads_no_answer(unsigned port, char **arguments)
 {
 	struct session s = sending(port, "/");
-	struct wire_warning n = { WIRE_WARNING_FAILED, 13, { (const uint8_t *)"x", 1 }, { (const uint8_t *)"y", 1 } };
+	struct wire_warning n = { WIRE_WARNING_FAILED, { (const uint8_t *)"x", 1 }, { 13, 0, { (const uint8_t *)"y",
+	    1 } } };
 	uint8_t out[WIRE_WARNING_MAX_BYTES];
 	size_t size = wire_warning_encode(out, &n);
 	unsigned i;

@@ -286,7 +286,7 @@ static void babbling_writer(unsigned port, char **arguments)
 {
 	struct invitation v = invited(arguments[0]);
 	const struct wire_want want = { 99999, ID(0, 1) };
-	const struct wire_unwritten unwritten = { 99999, ID(0, 1), 0, 5, { NULL, 0 } };
+	const struct wire_unwritten unwritten = { 99999, ID(0, 1), 0, { 5, 0, { NULL, 0 } } };
 	uint8_t item[WIRE_WRITTEN_BYTES] = { 0 };
 	struct wire_wrote wrote = { 99999, 1, { item, sizeof item } };
 	struct peer *p;

@@ -238,7 +238,7 @@ const struct frame *expect(struct peer *p, int type)
 
 	if (f->type == WIRE_ERROR && type != WIRE_ERROR)
 		die("%s expected, an ERROR came: %u %.*s", frame_name(type), get_u16(f->payload),
-		    (int)f->n - 4, (const char *)f->payload + 4);
+		    (int)f->n - ERROR_TEXT_AT, (const char *)f->payload + ERROR_TEXT_AT);
 	if (f->type != type)
 		die("%s expected, %s came", frame_name(type), frame_name(f->type));
 	return f;
@@ -254,8 +254,8 @@ void expect_error(struct peer *p, unsigned code)
 	if (f->type != WIRE_ERROR)
 		die("ERROR %u expected, %s came", code, frame_name(f->type));
 	if (get_u16(f->payload) != code)
-		die("ERROR %u expected, ERROR %u came: %.*s", code, get_u16(f->payload), (int)f->n - 4,
-		    (const char *)f->payload + 4);
+		die("ERROR %u expected, ERROR %u came: %.*s", code, get_u16(f->payload), (int)f->n - ERROR_TEXT_AT,
+		    (const char *)f->payload + ERROR_TEXT_AT);
 	f = peer_frame(p);
 	if (f->type != END_CLOSED)
 		die("the end expected after ERROR, %s came", frame_name(f->type));
@@ -288,7 +288,7 @@ void send_hello_lingering(struct peer *p, unsigned linger_ms)
 
 void send_error(struct peer *p, unsigned code, const char *text)
 {
-	struct wire_error f = { (uint16_t)code, { (const uint8_t *)text, strlen(text) } };
+	struct wire_error f = { { (uint16_t)code, 0, { (const uint8_t *)text, strlen(text) } } };
 	uint8_t out[WIRE_ERROR_MAX_BYTES];
 
 	peer_send(p, out, wire_error_encode(out, &f));

@@ -14,6 +14,8 @@ struct peer {
 	bool may_end; /* the other end has seen enough at some time: what is sent later is lost */
 };
 
+#define ERROR_TEXT_AT 5 /* offset of the text of an ERROR */
+
 struct frame {
 	int type; /* END_*, or a WIRE_* */
 	uint8_t payload[70000];

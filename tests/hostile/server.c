@@ -112,8 +112,8 @@ static void through_a_link(unsigned port, char **arguments)
 static void rude_texts(unsigned port, char **arguments)
 {
 	static const char path[] = "\033]0;title\007name\nptcp: done", text[] = "\033[31mred\nptcp: done\r\x9b" "31m";
-	struct wire_warning n = { WIRE_WARNING_ONLY, 13, { (const uint8_t *)path, strlen(path) },
-		{ (const uint8_t *)text, strlen(text) } };
+	struct wire_warning n = { WIRE_WARNING_ONLY, { (const uint8_t *)path, strlen(path) },
+		{ 13, 0, { (const uint8_t *)text, strlen(text) } } };
 	struct server_session s = server_session_joined();
 	uint8_t out[WIRE_WARNING_MAX_BYTES];
 
@@ -566,7 +566,8 @@ static void link_out(unsigned port, char **arguments)
 /* Warnings without end, with a client that prints them. */
 static void notes(unsigned port, char **arguments)
 {
-	struct wire_warning n = { WIRE_WARNING_ONLY, 13, { (const uint8_t *)"x", 1 }, { (const uint8_t *)"y", 1 } };
+	struct wire_warning n = { WIRE_WARNING_ONLY, { (const uint8_t *)"x", 1 }, { 13, 0, { (const uint8_t *)"y",
+	    1 } } };
 	struct server_session s = server_session_joined();
 	uint8_t out[WIRE_WARNING_MAX_BYTES];
 	size_t size = wire_warning_encode(out, &n);

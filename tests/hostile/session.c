@@ -116,8 +116,8 @@ void expect_no_join(struct peer *p, const char *what)
 {
 	const struct frame *f = peer_frame(p);
 
-	if (f->type != WIRE_ERROR || get_u16(f->payload) != 5 || f->n != 4 + 25 ||
-	    memcmp(f->payload + 4, "no such session or stream", 25) != 0)
+	if (f->type != WIRE_ERROR || get_u16(f->payload) != 5 || f->n != ERROR_TEXT_AT + 25 ||
+	    memcmp(f->payload + ERROR_TEXT_AT, "no such session or stream", 25) != 0)
 		die("%s: not refused as it must be (%s came)", what, frame_name(f->type));
 	expect_end(p);
 	peer_close(p);

@@ -188,12 +188,12 @@ static void of_no_stream(void **state)
 		begin(REMOTE_STREAM);
 		assert_int_equal(FRAME(connected, { other[i] }), PTCP_EPROTO);
 		assert_int_equal(FRAME(gone, { other[i] }), PTCP_EPROTO);
-		assert_int_equal(FRAME(lost, { .handle = other[i], .code = 5 }), PTCP_EPROTO);
+		assert_int_equal(FRAME(lost, { .handle = other[i], .why.code = 5 }), PTCP_EPROTO);
 		assert_int_equal(FRAME(traffic, { .handle = other[i] }), PTCP_EPROTO);
 		assert_int_equal(FRAME(want, { other[i], ID }), PTCP_EPROTO);
-		assert_int_equal(FRAME(unread, { .handle = other[i], .code = 5 }), PTCP_EPROTO);
+		assert_int_equal(FRAME(unread, { .handle = other[i], .why.code = 5 }), PTCP_EPROTO);
 		assert_int_equal(FRAME(sent, { other[i], 2, { terms, sizeof terms } }), PTCP_EPROTO);
-		assert_int_equal(FRAME(unwritten, { .handle = other[i], .id = ID, .code = 5 }), PTCP_EPROTO);
+		assert_int_equal(FRAME(unwritten, { .handle = other[i], .id = ID, .why.code = 5 }), PTCP_EPROTO);
 		assert_int_equal(fx.ended + fx.gone + fx.done + fx.delivered + fx.wanted, 0);
 		assert_int_equal(stream_moved(fx.r->stream), 0);
 	}
@@ -218,13 +218,14 @@ static void losses(void **state)
 {
 	(void)state;
 	begin(REMOTE_CONNECTING);
-	assert_int_equal(FRAME(lost, { .handle = HANDLE, .code = 5, .cause = CONNECT_RELAY + 1 }), PTCP_EPROTO);
-	assert_int_equal(FRAME(lost, { .handle = HANDLE, .code = 5, .cause = CONNECT_RELAY, .hop = 2 }), PTCP_EPROTO);
+	assert_int_equal(FRAME(lost, { .handle = HANDLE, .why.code = 5, .cause = CONNECT_RELAY + 1 }), PTCP_EPROTO);
+	assert_int_equal(FRAME(lost, { .handle = HANDLE, .why.code = 5, .cause = CONNECT_RELAY, .hop = 2 }),
+	    PTCP_EPROTO);
 	assert_int_equal(fx.ended, 0);
-	assert_int_equal(FRAME(lost, { .handle = HANDLE, .code = 5, .cause = CONNECT_RELAY, .hop = 1 }), 0);
+	assert_int_equal(FRAME(lost, { .handle = HANDLE, .why.code = 5, .cause = CONNECT_RELAY, .hop = 1 }), 0);
 	assert_int_equal(fx.ended, 1);
 	begin(REMOTE_STREAM);
-	assert_int_equal(FRAME(lost, { .handle = HANDLE, .code = 5 }), 0);
+	assert_int_equal(FRAME(lost, { .handle = HANDLE, .why.code = 5 }), 0);
 	assert_int_equal(fx.ended, 1);
 }
 
@@ -237,9 +238,9 @@ static void jobs(void **state)
 	begin(REMOTE_STREAM);
 	assert_int_equal(FRAME(sent, { HANDLE, 1, { terms, WIRE_TERM_BYTES } }), PTCP_EPROTO);
 	assert_int_equal(FRAME(sent, { HANDLE, 3, { terms, 3 * WIRE_TERM_BYTES } }), PTCP_EPROTO);
-	assert_int_equal(FRAME(unread, { .handle = HANDLE, .extent = 2, .code = 5 }), PTCP_EPROTO);
-	assert_int_equal(FRAME(unread, { .handle = HANDLE, .extent = 1, .code = 5 }), 0);
-	assert_int_equal(FRAME(unread, { .handle = HANDLE, .extent = 1, .code = 5 }), PTCP_EPROTO); /* again */
+	assert_int_equal(FRAME(unread, { .handle = HANDLE, .extent = 2, .why.code = 5 }), PTCP_EPROTO);
+	assert_int_equal(FRAME(unread, { .handle = HANDLE, .extent = 1, .why.code = 5 }), 0);
+	assert_int_equal(FRAME(unread, { .handle = HANDLE, .extent = 1, .why.code = 5 }), PTCP_EPROTO); /* again */
 	assert_int_equal(fx.done, 0);
 	assert_int_equal(FRAME(sent, { HANDLE, 2, { terms, 2 * WIRE_TERM_BYTES } }), 0);
 	assert_int_equal(fx.done, 1);
@@ -304,7 +305,8 @@ static void results(void **state)
 {
 	(void)state;
 	IN_STATES(ON(STREAM) | ON(STOPPING) | ON(ORPHAN), wrote(ID, WIRE_WRITTEN_GOOD));
-	IN_STATES(ON(STREAM) | ON(STOPPING) | ON(ORPHAN), FRAME(unwritten, { .handle = HANDLE, .id = ID, .code = 5 }));
+	IN_STATES(ON(STREAM) | ON(STOPPING) | ON(ORPHAN), FRAME(unwritten, { .handle = HANDLE, .id = ID,
+	    .why.code = 5 }));
 	IN_STATES(ON(CONNECTED) | ON(STREAM) | ON(STOPPING) | ON(ORPHAN), FRAME(want, { HANDLE, ID }));
 	begin(REMOTE_STREAM);
 	assert_int_equal(wrote(ID, WIRE_WRITTEN_CORRUPT + 1), PTCP_EPROTO);

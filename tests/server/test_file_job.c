@@ -60,13 +60,13 @@ static void read_frame(uint8_t type, struct span s)
 	if (type == WIRE_LISTED) {
 		assert_int_equal(wire_listed_decode(&t.last, s, NULL), 0);
 		snprintf(t.found + n, sizeof t.found - n, "%.*s%s\n", (int)t.last.path.n, (const char *)t.last.path.p,
-		    t.last.code != 0 ? "!" : "");
-		span_copy(t.last_text, t.last.text);
+		    t.last.why.code != 0 ? "!" : "");
+		span_copy(t.last_text, t.last.why.text);
 		span_copy(t.last_target, t.last.target);
 	} else if (type == WIRE_LEFTOVER) {
 		assert_int_equal(wire_leftover_decode(&l, s, NULL), 0);
 		snprintf(t.found + n, sizeof t.found - n, "%.*s%s\n", (int)l.path.n, (const char *)l.path.p,
-		    l.text.n > 0 ? "!" : "");
+		    l.why.text.n > 0 ? "!" : "");
 	} else if (type == WIRE_BLOCK) {
 		read_piece(s);
 	} else if (type == WIRE_MANAGED) {
@@ -238,7 +238,7 @@ static void lists(void **state)
 			fail_msg("ls \"%s\", flags %u: %s", rows[i].path, rows[i].flags, sorted());
 	}
 	assert_int_equal(work(WIRE_MANAGE_LIST, 0, "missing"), 1);
-	assert_true(t.last.code > 0 && t.last_text[0] != '\0');
+	assert_true(t.last.why.code > 0 && t.last_text[0] != '\0');
 }
 
 static void properties(void **state)

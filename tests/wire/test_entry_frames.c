@@ -456,13 +456,13 @@ static void fail_golden(void **state)
 		{ "slot out of range", "fail", 0, "0000000000014000", false },
 		{ "id without a count", "fail", 0, "0000000000000002", false },
 		{ "any code", "fail", 8, "ffff", true },
-		{ "text longer than the frame", "fail", 10, "0008", false },
-		{ "text shorter than the frame", "fail", 10, "0006", false },
+		{ "text longer than the frame", "fail", 11, "0008", false },
+		{ "text shorter than the frame", "fail", 11, "0006", false },
 	};
-	const struct wire_fail w = { ID, 15, text_span("changed") };
+	const struct wire_fail w = { ID, { 15, 1, text_span("changed") } };
 	char text[WIRE_TEXT_MAX];
-	struct wire_fail large = { UINT64_C(0xffffffffffff3fff), UINT16_MAX,
-		{ (const uint8_t *)text, sizeof text } }, d;
+	struct wire_fail large = { UINT64_C(0xffffffffffff3fff),
+		{ UINT16_MAX, UINT8_MAX, { (const uint8_t *)text, sizeof text } } }, d;
 	uint8_t f[WIRE_FAIL_MAX_BYTES + 1];
 	struct span in = check_golden("fail", f, wire_fail_encode(f, &w));
 	bool same;
@@ -470,21 +470,22 @@ static void fail_golden(void **state)
 	(void)state;
 	assert_int_equal(wire_fail_decode(&d, in, NULL), 0);
 	assert_int_equal(d.id, ID);
-	assert_int_equal(d.code, 15);
-	assert_span(d.text, "changed");
+	assert_int_equal(d.why.code, 15);
+	assert_int_equal(d.why.cause, 1);
+	assert_span(d.why.text, "changed");
 	drop(in);
 	CHECK(cases, check_patches);
 
 	memset(text, 0xff, sizeof text);
 	assert_int_equal(wire_fail_encode(f, &large), WIRE_FAIL_MAX_BYTES);
 	check_frame("largest FAIL", f, WIRE_FAIL_MAX_BYTES);
-	put_u16(f + WIRE_HEADER_BYTES + 10, WIRE_TEXT_MAX + 1);
+	put_u16(f + WIRE_HEADER_BYTES + 11, WIRE_TEXT_MAX + 1);
 	f[WIRE_FAIL_MAX_BYTES] = 'x';
 	set_length(f, sizeof f);
 	assert_int_equal(recode_exact(f, sizeof f, &same), PTCP_EPROTO);
 }
 
-/* Offsets: kind 0, code 1, lengths 3 and 5, path 7. */
+/* Offsets: kind 0, code 1, cause 3, lengths 4 and 6, path 8. */
 static void note_golden(void **state)
 {
 	static const struct patch cases[] = {
@@ -492,21 +493,23 @@ static void note_golden(void **state)
 		{ "a failure inside", "warning-failed", 0, "03", true },
 		{ "unknown kind", "warning-failed", 0, "04", false },
 		{ "any code", "warning-failed", 1, "ffff", true },
-		{ "path longer than the frame", "warning-failed", 3, "0008", false },
-		{ "text longer than the frame", "warning-failed", 5, "0005", false },
-		{ "text shorter than the frame", "warning-failed", 5, "0003", false },
-		{ "another cut between path and text", "warning-failed", 3, "0004 0003", true },
-		{ "NUL in a path", "warning-failed", 7, "00", false },
-		{ "NUL at the end of a path", "warning-failed", 9, "00", false },
-		{ "NUL in a text", "warning-failed", 10, "00", true },
+		{ "any cause", "warning-failed", 3, "ff", true },
+		{ "path longer than the frame", "warning-failed", 4, "0008", false },
+		{ "text longer than the frame", "warning-failed", 6, "0005", false },
+		{ "text shorter than the frame", "warning-failed", 6, "0003", false },
+		{ "another cut between path and text", "warning-failed", 4, "0004 0003", true },
+		{ "NUL in a path", "warning-failed", 8, "00", false },
+		{ "NUL at the end of a path", "warning-failed", 10, "00", false },
+		{ "NUL in a text", "warning-failed", 11, "00", true },
 	};
 	static const struct payload whole[] = {
-		{ "no path", WIRE_WARNING, "02 0000 0000 0001 78", true },
-		{ "nothing but a kind", WIRE_WARNING, "01 0000 0000 0000", true },
+		{ "no path", WIRE_WARNING, "02 0000 00 0000 0001 78", true },
+		{ "nothing but a kind", WIRE_WARNING, "01 0000 00 0000 0000", true },
 	};
 	static uint8_t text[WIRE_PATH_MAX], f[WIRE_WARNING_MAX_BYTES + 1];
-	const struct wire_warning w = { WIRE_WARNING_FAILED, 13, text_span("a/b"), text_span("gone") },
-		large = { WIRE_WARNING_ONLY, UINT16_MAX, { text, WIRE_PATH_MAX }, { text, WIRE_TEXT_MAX } };
+	const struct wire_warning w = { WIRE_WARNING_FAILED, text_span("a/b"), { 13, 1, text_span("gone") } },
+		large = { WIRE_WARNING_ONLY, { text, WIRE_PATH_MAX }, { UINT16_MAX, UINT8_MAX, { text,
+		    WIRE_TEXT_MAX } } };
 	struct span in = check_golden("warning-failed", f, wire_warning_encode(f, &w));
 	struct wire_warning d;
 	bool same;
@@ -514,9 +517,10 @@ static void note_golden(void **state)
 	(void)state;
 	assert_int_equal(wire_warning_decode(&d, in, NULL), 0);
 	assert_int_equal(d.kind, WIRE_WARNING_FAILED);
-	assert_int_equal(d.code, 13);
+	assert_int_equal(d.why.code, 13);
+	assert_int_equal(d.why.cause, 1);
 	assert_span(d.path, "a/b");
-	assert_span(d.text, "gone");
+	assert_span(d.why.text, "gone");
 	drop(in);
 	CHECK(cases, check_patches);
 	CHECK(whole, check_payloads);
@@ -526,7 +530,7 @@ static void note_golden(void **state)
 	check_frame("largest NOTE", f, WIRE_WARNING_MAX_BYTES);
 	f[WIRE_WARNING_MAX_BYTES] = 'x';
 	set_length(f, sizeof f);
-	put_u16(f + WIRE_HEADER_BYTES + 5, WIRE_TEXT_MAX + 1);
+	put_u16(f + WIRE_HEADER_BYTES + 6, WIRE_TEXT_MAX + 1);
 	assert_int_equal(recode_exact(f, sizeof f, &same), PTCP_EPROTO);
 	put_u16(f + WIRE_HEADER_BYTES + 3, WIRE_PATH_MAX + 1);
 	put_u16(f + WIRE_HEADER_BYTES + 5, WIRE_TEXT_MAX);

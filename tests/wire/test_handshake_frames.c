@@ -501,23 +501,24 @@ static void opened_rules(void **state)
 
 static void error_golden(void **state)
 {
-	const struct wire_error w = { 5, text_span("not you, x") };
+	const struct wire_error w = { { 5, 2, text_span("not you, x") } };
 	char text[WIRE_TEXT_MAX + 1];
-	struct wire_error large = { UINT16_MAX, { (const uint8_t *)text, WIRE_TEXT_MAX } }, d;
+	struct wire_error large = { { UINT16_MAX, UINT8_MAX, { (const uint8_t *)text, WIRE_TEXT_MAX } } }, d;
 	uint8_t f[WIRE_ERROR_MAX_BYTES + 1];
 	struct span in = check_golden("error", f, wire_error_encode(f, &w));
 	bool same;
 
 	(void)state;
 	assert_int_equal(wire_error_decode(&d, in, NULL), 0);
-	assert_int_equal(d.code, 5);
-	assert_span(d.text, "not you, x");
+	assert_int_equal(d.why.code, 5);
+	assert_int_equal(d.why.cause, 2);
+	assert_span(d.why.text, "not you, x");
 	drop(in);
 
 	memset(text, 0xff, sizeof text);
 	assert_int_equal(wire_error_encode(f, &large), WIRE_ERROR_MAX_BYTES);
 	check_frame("largest ERROR", f, WIRE_ERROR_MAX_BYTES);
-	put_u16(f + WIRE_HEADER_BYTES + 2, WIRE_TEXT_MAX + 1);
+	put_u16(f + WIRE_HEADER_BYTES + 3, WIRE_TEXT_MAX + 1);
 	f[WIRE_ERROR_MAX_BYTES] = 'x';
 	set_length(f, sizeof f);
 	assert_int_equal(recode_exact(f, sizeof f, &same), PTCP_EPROTO);

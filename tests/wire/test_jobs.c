@@ -257,11 +257,11 @@ static void event_golden(void **state)
 	static const struct patch cases[] = {
 		{ "no kind", "event-done", 0, "00", false },
 		{ "an unknown kind", "event-done", 0, "06", false },
-		{ "a NUL in the path", "event-done", 12, "00", false },
-		{ "text that is not there", "event-done", 9, "0001", false },
+		{ "a NUL in the path", "event-done", 13, "00", false },
+		{ "text that is not there", "event-done", 10, "0001", false },
 	};
-	const struct wire_event e = { WIRE_EVENT_FAILED, 13, 0, 0, text_span("a/\xff"), text_span("gone") };
-	const struct wire_event s = { WIRE_EVENT_STREAMS, 0, 4, 3, { NULL, 0 }, text_span("lost") };
+	const struct wire_event e = { WIRE_EVENT_FAILED, 0, 0, text_span("a/\xff"), { 13, 1, text_span("gone") } };
+	const struct wire_event s = { WIRE_EVENT_STREAMS, 4, 3, { NULL, 0 }, { 0, 0, text_span("lost") } };
 	uint8_t f[WIRE_EVENT_MAX_BYTES];
 	struct span in = check_golden("event-failed", f, wire_event_encode(f, &e));
 	struct wire_event d;
@@ -269,9 +269,9 @@ static void event_golden(void **state)
 	(void)state;
 	assert_int_equal(wire_event_decode(&d, in, NULL), 0);
 	assert_int_equal(d.kind, WIRE_EVENT_FAILED);
-	assert_int_equal(d.code, 13);
+	assert_int_equal(d.why.code, 13);
 	assert_span(d.path, "a/\xff");
-	assert_span(d.text, "gone");
+	assert_span(d.why.text, "gone");
 	drop(in);
 	in = check_golden("event-streams", f, wire_event_encode(f, &s));
 	assert_int_equal(wire_event_decode(&d, in, NULL), 0);
@@ -306,14 +306,16 @@ static void clean_golden(void **state)
 		{ "neither dry nor not", "clean", 8, "02", false },
 		{ "a path that is not there", "clean", 9, "0004", false },
 		{ "a NUL in the path", "clean", 11, "00", false },
-		{ "a NUL in a leftover's path", "leftover", 20, "00", false },
-		{ "any byte in its text", "leftover", 23, "1b", true },
-		{ "a text that is not there", "leftover", 18, "0005", false },
+		{ "a NUL in a leftover's path", "leftover", 23, "00", false },
+		{ "any byte in its text", "leftover", 26, "1b", true },
+		{ "a text without a code", "leftover", 16, "0000", false },
+		{ "any cause", "leftover", 18, "ff", true },
+		{ "a text that is not there", "leftover", 21, "0005", false },
 		{ "neither the last nor not", "cleaned", 40, "02", false },
 		{ "no leftovers", "leftovers", 0, "0000000000000000", false },
 	};
 	const struct wire_clean c = { 86400000, 1, text_span("in/") };
-	const struct wire_leftover l = { 5000, 86400001, text_span("a/\xff"), text_span("gone") };
+	const struct wire_leftover l = { 5000, 86400001, text_span("a/\xff"), { 13, 3, text_span("gone") } };
 	const struct wire_leftovers left = { 3, 5000, 86400001 };
 	struct wire_leftovers dleft;
 	const struct wire_cleaned t = { 3, 5000, 2, 1, 7, 1 };
@@ -333,7 +335,7 @@ static void clean_golden(void **state)
 	assert_int_equal(wire_leftover_decode(&dl, in, NULL), 0);
 	assert_true(dl.bytes == 5000 && dl.age_ms == 86400001);
 	assert_span(dl.path, "a/\xff");
-	assert_span(dl.text, "gone");
+	assert_span(dl.why.text, "gone");
 	drop(in);
 	in = check_golden("cleaned", f, wire_cleaned_encode(f, &t));
 	assert_int_equal(wire_cleaned_decode(&dt, in, NULL), 0);
@@ -364,20 +366,20 @@ static void manage_golden(void **state)
 		{ "two paths to be made", "manage-rename", 0, "0308", true },
 		{ "a type that is none", "listed", 0, "08", false },
 		{ "neither a type nor a failure", "listed", 0, "00", false },
-		{ "a mode that is none", "listed", 3, "1000", false },
-		{ "a second of 10^9 ns", "listed", 37, "3b9aca00", false },
-		{ "a NUL in a listed path", "listed", 47, "00", false },
-		{ "a NUL in a target", "listed", 56, "00", false },
+		{ "a mode that is none", "listed", 4, "1000", false },
+		{ "a second of 10^9 ns", "listed", 38, "3b9aca00", false },
+		{ "a NUL in a listed path", "listed", 48, "00", false },
+		{ "a NUL in a target", "listed", 57, "00", false },
 		{ "a text without a code", "listed-failed", 1, "0000", false },
-		{ "any byte in the text", "listed-failed", 50, "1b", true },
+		{ "any byte in the text", "listed-failed", 51, "1b", true },
 		{ "neither the last nor not", "managed", 48, "02", false },
 	};
 	static const uint8_t paths[] = { 0, 0, 3, 'a', '/', 0xff, 0, 0, 0 };
 	const struct wire_manage m = { WIRE_MANAGE_LIST, WIRE_MANAGE_RECURSIVE | WIRE_MANAGE_HIDDEN |
 		WIRE_MANAGE_ITSELF, 2,
 		{ paths, sizeof paths } };
-	const struct wire_listed l = { WIRE_LISTED_SYMLINK, 0, 07755, 5000, 8192, 0, -1, 999999999,
-		text_span("a/a/b/c/\xff"), text_span("../x"), { NULL, 0 } };
+	const struct wire_listed l = { WIRE_LISTED_SYMLINK, 07755, 5000, 8192, 0, -1, 999999999,
+		text_span("a/a/b/c/\xff"), text_span("../x"), { 0, 0, { NULL, 0 } } };
 	const struct wire_managed t = { 3, 5000, 8192, 7, 65536, 131072, 1 };
 	uint8_t f[WIRE_LISTED_MAX_BYTES];
 	struct wire_manage dm;
@@ -392,8 +394,9 @@ static void manage_golden(void **state)
 	drop(in);
 	in = check_golden("listed", f, wire_listed_encode(f, &l));
 	assert_int_equal(wire_listed_decode(&dl, in, NULL), 0);
-	assert_true(dl.type == WIRE_LISTED_SYMLINK && dl.code == 0 && dl.mode == 07755 && dl.bytes == 5000 &&
-	    dl.disk_bytes == 8192 && dl.entries == 0 && dl.mtime_s == -1 && dl.mtime_ns == 999999999 && dl.text.n == 0);
+	assert_true(dl.type == WIRE_LISTED_SYMLINK && dl.why.code == 0 && dl.mode == 07755 && dl.bytes == 5000 &&
+	    dl.disk_bytes == 8192 && dl.entries == 0 && dl.mtime_s == -1 && dl.mtime_ns == 999999999 &&
+	    dl.why.text.n == 0);
 	assert_span(dl.path, "a/a/b/c/\xff");
 	assert_span(dl.target, "../x");
 	drop(in);
@@ -478,14 +481,14 @@ static void state_golden(void **state)
 		{ "no id", "state", 0, "0000000000000000", false },
 		{ "an unknown state", "state", 8, "03", false },
 		{ "a mode that is none", "state", 9, "04", false },
-		{ "no port", "state", 12, "0000", false },
-		{ "a progress that is none", "state", 115, "02", false },
-		{ "a host that is not there", "state", 116, "ff", false },
-		{ "a control byte in the host", "state", 123, "07", false },
-		{ "a NUL in a path", "state", 124, "00", false },
+		{ "no port", "state", 13, "0000", false },
+		{ "a progress that is none", "state", 116, "02", false },
+		{ "a host that is not there", "state", 117, "ff", false },
+		{ "a control byte in the host", "state", 124, "07", false },
+		{ "a NUL in a path", "state", 125, "00", false },
 	};
-	const struct wire_state s = { 0x0102030405060709, WIRE_STATE_OVER, WIRE_GRANT_WRITE, 14, 7811, 61000,
-		59000, some_progress, text_span("b"), text_span("a/b"), text_span("in"), text_span("full") };
+	const struct wire_state s = { 0x0102030405060709, WIRE_STATE_OVER, WIRE_GRANT_WRITE, 7811, 61000,
+		59000, some_progress, text_span("b"), text_span("a/b"), text_span("in"), { 14, 8, text_span("full") } };
 	uint8_t f[WIRE_STATE_MAX_BYTES];
 	struct span in = check_golden("state", f, wire_state_encode(f, &s));
 	struct wire_state d;
@@ -495,7 +498,7 @@ static void state_golden(void **state)
 	assert_int_equal(d.id, 0x0102030405060709);
 	assert_int_equal(d.kind, WIRE_STATE_OVER);
 	assert_int_equal(d.mode, WIRE_GRANT_WRITE);
-	assert_int_equal(d.code, 14);
+	assert_int_equal(d.why.code, 14);
 	assert_int_equal(d.port, 7811);
 	assert_int_equal(d.age_ms, 61000);
 	assert_int_equal(d.took_ms, 59000);
@@ -503,7 +506,7 @@ static void state_golden(void **state)
 	assert_span(d.host, "b");
 	assert_span(d.from, "a/b");
 	assert_span(d.to, "in");
-	assert_span(d.text, "full");
+	assert_span(d.why.text, "full");
 	drop(in);
 	CHECK(cases, check_patches);
 }

@@ -104,10 +104,10 @@ static void from_the_mover(void **state)
 	const struct wire_mover mover = { text_span("node17") };
 	const struct wire_connected connected = { 7 };
 	struct wire_accepted accepted = { 7, 3, { 0 } };
-	const struct wire_lost lost = { 7, 2, 1, 3, 4096, 1500, text_span("gone") };
+	const struct wire_lost lost = { 7, 2, 1, 4096, 1500, { 3, 33, text_span("gone") } };
 	struct wire_hop hop = { .handle = 7, .hop = 1, .certificates = text_span("gone") }, dh;
 	const struct wire_gone gone = { 7 };
-	const struct wire_unread unread = { 7, 1, 14, text_span("gone") };
+	const struct wire_unread unread = { 7, 1, { 14, 8, text_span("gone") } };
 	const struct wire_traffic t = { 7, 1000000, 1, 1, 2, 3, 4, 5, 6, 7000, 8000, 9, 10, 11, 12, 13, 1, 1,
 		text_span("cubic") };
 	struct wire_traffic d;
@@ -131,10 +131,10 @@ static void from_the_mover(void **state)
 	in = check_golden("lost", f, wire_lost_encode(f, &lost));
 	assert_int_equal(wire_lost_decode(&l, in, NULL), 0);
 	assert_true(l.cause == 2 && l.hop == 1);
-	assert_int_equal(l.code, 3);
+	assert_int_equal(l.why.code, 3);
 	assert_int_equal(l.acked_bytes, 4096);
 	assert_int_equal(l.silent_ms, 1500);
-	assert_span(l.text, "gone");
+	assert_span(l.why.text, "gone");
 	drop(in);
 	drop(check_golden("gone", f, wire_gone_encode(f, &gone)));
 	drop(check_golden("unread", f, wire_unread_encode(f, &unread)));
@@ -157,7 +157,7 @@ static void of_receivers(void **state)
 		text_span("in/.ptcp-000000000000.part") };
 	const struct wire_want want = { 7, 0x10002 };
 	const struct wire_wrote wrote = { 7, 1, { item, sizeof item } };
-	const struct wire_unwritten unwritten = { 7, 0x10002, 3, 28, text_span("gone") };
+	const struct wire_unwritten unwritten = { 7, 0x10002, 3, { 28, 9, text_span("gone") } };
 	const struct wire_close close = { 0x10002 };
 	const struct wire_closed closed = { 0x10002 };
 	uint8_t f[WIRE_TARGET_MAX_BYTES];
@@ -186,8 +186,8 @@ static void of_receivers(void **state)
 	in = check_golden("unwritten", f, wire_unwritten_encode(f, &unwritten));
 	assert_int_equal(wire_unwritten_decode(&u, in, NULL), 0);
 	assert_int_equal(u.block, 3);
-	assert_int_equal(u.code, 28);
-	assert_span(u.text, "gone");
+	assert_int_equal(u.why.code, 28);
+	assert_span(u.why.text, "gone");
 	drop(in);
 	drop(check_golden("closed", f, wire_closed_encode(f, &closed)));
 }

@@ -12,7 +12,7 @@ PLAN_METHODS = ("direct", "best-path", "coordinated", "pipelined")
 
 
 class Err(c.Structure):
-    _fields_ = [("code", c.c_int), ("sys", c.c_int), ("msg", c.c_char * 512)]
+    _fields_ = [("code", c.c_int), ("sys", c.c_int), ("from_peer", c.c_bool), ("msg", c.c_char * 512)]
 
 
 class Progress(c.Structure):
@@ -30,7 +30,7 @@ class Path(c.Structure):
 class Event(c.Structure):
     _fields_ = [("type", c.c_int), ("peer", text), ("peer_fingerprint", text), ("progress", Progress),
                 ("rate_bps", f64), ("eta_s", f64), ("from", c.c_uint), ("to", c.c_uint), ("path", text),
-                ("status", c.c_int), ("text", text), ("code", c.c_int), ("left", c.c_void_p),
+                ("status", c.c_int), ("text", text), ("code", c.c_int), ("sys", c.c_int), ("left", c.c_void_p),
                 ("paths", c.POINTER(Path)), ("n_paths", c.c_size_t), ("failed_path", c.POINTER(Path)),
                 ("failed_hop", c.c_uint), ("attempt", c.c_uint), ("in_s", f64), ("size_bytes", u64),
                 ("is_link", c.c_bool), ("ahead", c.c_uint), ("congestion", text), ("movers", c.c_void_p),
@@ -62,7 +62,7 @@ class Result(c.Structure):
 class Entry(c.Structure):
     _fields_ = [("path", text), ("type", c.c_int), ("mode", c.c_uint), ("bytes", u64), ("disk_bytes", u64),
                 ("entries", u64), ("mtime_s", c.c_int64), ("mtime_ns", c.c_uint), ("target", text), ("code", c.c_int),
-                ("why", text)]
+                ("sys", c.c_int), ("why", text)]
 
 
 EntryFn = c.CFUNCTYPE(None, c.c_void_p, c.POINTER(Entry))

@@ -13,7 +13,7 @@ import threading
 
 from . import _native as n
 from ._options import Opts, encoded, flag, number, strings
-from .errors import PartialError, VanishedError, error
+from .errors import error
 from .types import Advice, Choice, Entry, FailedFile, Probe, Progress, TransferResult
 
 _START, _PROGRESS, _FILE, _WARNING = 0, 1, 3, 4
@@ -60,7 +60,7 @@ class Task:
                 self.on_progress(progress_of(ev.progress, ev.rate_bps, ev.eta_s))
             elif ev.type == _FILE and ev.status in (_FAILED, _VANISHED):
                 code = self.lib.ptcp_err_name(ev.code).decode()
-                self.failed_files.append(FailedFile(ev.path, code, os.fsdecode(ev.text or b"")))
+                self.failed_files.append(FailedFile(ev.path, code, os.fsdecode(ev.text or b""), ev.sys or None))
             elif ev.type == _WARNING:
                 self.warnings.append(os.fsdecode(ev.text))
                 if self.on_warning:
@@ -98,10 +98,8 @@ class Task:
         if self.raised is not None:
             raise self.raised
         if self.status < 0:
-            e = error(self.lib, self.err)
+            e = error(self.lib, self.err, tuple(self.failed_files))
             e.result = result
-            if isinstance(e, (PartialError, VanishedError)):
-                e.failed_files = list(self.failed_files)
             raise e
         return result
 
@@ -297,7 +295,7 @@ class Manage(_Kept):
             e = entry.contents
             if e.code != 0:
                 code = self.lib.ptcp_err_name(e.code).decode()
-                self.failed_files.append(FailedFile(e.path, code, os.fsdecode(e.why or b"")))
+                self.failed_files.append(FailedFile(e.path, code, os.fsdecode(e.why or b""), e.sys or None))
             else:
                 self.entries.append(_entry_of(e))
         except BaseException as e:

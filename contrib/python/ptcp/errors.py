@@ -1,34 +1,50 @@
-"""Exceptions: one class for each exit status of the command ptcp."""
+"""Exceptions: one class for each exit status of the command ptcp. A failure with a cause of the operating system, here or on
+the other host, is in addition the built-in exception of that cause, such as FileNotFoundError or PermissionError."""
 
 from __future__ import annotations
 
+import functools
 import os
-from typing import Optional
+from typing import Any, List, Optional, Tuple, Type
+
+from .types import FailedFile
 
 
-class Error(Exception):
+class Error(OSError):
     """A failure. str() is one sentence: what, why, what to do.
 
-    code       name of the error, such as "PTCP_ECONNECT"
-    exit_code  exit status of the command ptcp for the same failure
-    errno      of the failed system call, or None
-    result     the TransferResult of a failed transfer, or None
+    code          name of the error, such as "PTCP_ECONNECT"
+    exit_code     exit status of the command ptcp for the same failure
+    errno         cause, such as errno.ENOENT, also of a failure of the other host; of several failures the cause that all of
+                  them share; or None
+    filename      path of the only file that failed, or None
+    result        the TransferResult of a failed transfer, or None
+    failed_files  the files that failed or vanished
     """
 
     exit_code = 1
+    _plain: Optional[Type[Error]] = None  # the class without the cause
 
     def __init__(self, message: str, code: str = "PTCP_?", errno: Optional[int] = None):
         super().__init__(message)
         self.code = code
         self.errno = errno
-        self.result = None
+        self.strerror = message
+        self.result: Any = None
+        self.failed_files: List[FailedFile] = []
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return _made, (self._plain or type(self), self.args[0], self.code, self.errno, self.filename), self.__dict__
 
 
 class UsageError(Error):
     exit_code = 2
 
 
-class ConnectError(Error):
+class ConnectError(Error, ConnectionError):
     exit_code = 3
 
 
@@ -41,23 +57,15 @@ class VerifyError(Error):
 
 
 class PartialError(Error):
-    """Some files failed, the others are complete: see `failed_files`, a list of FailedFile."""
+    """Some files failed, the others are complete."""
 
     exit_code = 6
 
-    def __init__(self, *args):
-        super().__init__(*args)
-        self.failed_files = []
-
 
 class VanishedError(Error):
-    """Files vanished before they were sent, the others are complete: see `failed_files`, a list of FailedFile."""
+    """Files vanished before they were sent, the others are complete."""
 
     exit_code = 24
-
-    def __init__(self, *args):
-        super().__init__(*args)
-        self.failed_files = []
 
 
 class InfeasibleError(Error):
@@ -82,8 +90,23 @@ _CLASSES = {
 }
 
 
-def error(lib, err) -> Error:
-    """The exception of a struct ptcp_err."""
+@functools.lru_cache(maxsize=None)
+def _with_cause(plain: Type[Error], kind: Type[OSError]) -> Type[Error]:
+    return type(plain.__name__, (plain, kind), {"__module__": plain.__module__, "_plain": plain})
+
+
+def _made(plain: Type[Error], message: str, code: str, number: Optional[int], filename: Optional[str]) -> Error:
+    kind = OSError if number is None else type(OSError(number, ""))
+    e = (plain if issubclass(plain, kind) else _with_cause(plain, kind))(message, code, number)
+    e.filename = filename
+    return e
+
+
+def error(lib: Any, err: Any, failed_files: Tuple[FailedFile, ...] = ()) -> Error:
+    """The exception of a struct ptcp_err, after these failures."""
     code = lib.ptcp_err_name(err.code).decode()
     message = os.fsdecode(err.msg) or lib.ptcp_err_text(err.code).decode()
-    return _CLASSES.get(code, Error)(message, code, err.sys or None)
+    filename = os.fsdecode(failed_files[0].path) if len(failed_files) == 1 else None
+    e = _made(_CLASSES.get(code, Error), message, code, err.sys or None, filename)
+    e.failed_files = list(failed_files)
+    return e

@@ -36,40 +36,16 @@ _RESERVED = ".ptcp-"  # names of unfinished files
 _TYPES = {"symlink": "link"}
 _LINKS_MAX = 16
 _AHEAD = 256 << 10  # bytes of the first read-ahead
-_ERRNOS = (errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENOTEMPTY, errno.EACCES, errno.EROFS,
-           errno.ENOSPC)
-
-
-def _failed(e):
-    return getattr(e, "failed_files", ())
-
-
-def _number(e):
-    """The errno of a failure, here or on the server, or None: sentences end with the words of the operating system."""
-    text = " ".join([str(e), *(f": {f.reason}" for f in _failed(e)[:1])]).lower()
-    if ": file exists" in text:
-        return errno.EEXIST
-    if isinstance(e, ptcp.RefusedError) and e.code != "PTCP_EBUSY":
-        return errno.EACCES
-    if "no name matches the pattern" in text or "symbolic link that leads nowhere" in text:
-        return errno.ENOENT
-    if "symbolic link that cannot be followed" in text:
-        return errno.ELOOP
-    return next((number for number in _ERRNOS if f": {os.strerror(number).lower()}" in text), None)
 
 
 @contextmanager
 def _os_errors(path):
-    """Failures as the OSError that fsspec and its users expect, with the exception of ptcp as cause."""
+    """Failures are the OSError that fsspec and its users expect: with the path by which the caller knows the file."""
     try:
         yield
-    except ptcp.ConnectError as e:
-        raise ConnectionError(str(e)) from e
     except ptcp.Error as e:
-        number = _number(e)
-        if number is None:
-            raise
-        raise OSError(number, str(e), path) from e
+        e.filename = path
+        raise
 
 
 def _creating(exclusive):
@@ -368,7 +344,7 @@ class PtcpFileSystem(AsyncFileSystem):
             try:
                 await aio.mkdir(self._url(path), **self._here)
             except ptcp.Error as e:
-                if not create_parents or _number(e) != errno.ENOENT:
+                if not create_parents or e.errno != errno.ENOENT:
                     raise
                 await aio.mkdir(self._url(path), parents=True, **self._here)
 
@@ -393,8 +369,8 @@ class PtcpFileSystem(AsyncFileSystem):
             with _os_errors(paths[0]):
                 await aio.rm([self._url(p) for p in paths], recursive=recursive, **self._here)
         except IsADirectoryError as e:
-            path = os.fsdecode(next((f.path for f in _failed(e.__cause__)), e.filename))
-            raise IsADirectoryError(errno.EISDIR, "Is a directory (remove it with recursive=True)", path) from e.__cause__
+            path = os.fsdecode(next((f.path for f in e.failed_files), e.filename))
+            raise IsADirectoryError(errno.EISDIR, "Is a directory (remove it with recursive=True)", path) from e
 
     async def _rm(self, path, recursive=False, batch_size=None, maxdepth=None, **kwargs):
         paths = self._strip_protocol(path)
@@ -621,7 +597,7 @@ class _Writer(_Sent, io.BufferedRandom):
         try:
             return bool(ptcp.ls(self.fs._url(self.path), itself=True, hidden=True, **self.fs._here))
         except ptcp.Error as e:
-            if _number(e) != errno.ENOENT:
+            if e.errno != errno.ENOENT:
                 raise
             return False
 

@@ -47,6 +47,7 @@ class FailedFile:
     path: bytes  # relative to the source
     code: str  # such as "PTCP_EIO"
     reason: str
+    errno: Optional[int] = None  # cause, such as errno.ENOENT; None: another one
 
 
 @dataclass(frozen=True)

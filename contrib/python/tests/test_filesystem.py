@@ -420,7 +420,8 @@ class Filesystem(Case):
     def test_errors(self):
         with self.assertRaises(PermissionError) as caught:
             PtcpFileSystem("127.0.0.1", port=self.fs.port, fingerprints=["SHA256:" + "A" * 43]).ls("/")
-        self.assertIsInstance(caught.exception.__cause__, ptcp.RefusedError)
+        self.assertIsInstance(caught.exception, ptcp.RefusedError)
+        self.assertEqual(caught.exception.filename, "/")
         with self.assertRaises(ConnectionError):
             PtcpFileSystem("127.0.0.1", port=1, wait_s=0).ls("/")
 

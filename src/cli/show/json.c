@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/command.h"
 #include "core/err.h"
 #include "core/text.h"
 
@@ -76,6 +77,22 @@ json_t *json_text(const char *s)
 	j = json_string(text_escape(shown, cap, s));
 	free(shown);
 	return j;
+}
+
+json_t *json_cause(int sys) { return json_text(ptcp_cause_name(sys)); }
+
+json_t *json_end(int code, const struct ptcp_err *e, json_t *more)
+{
+	json_t *end = json_pack("{s:s, s:b, s:i, s:o, s:o}", "event", "end", "ok", code == 0, "exit",
+	    (int)exit_status(code), "error", json_text(code != 0 ? exit_sentence(e) : NULL), "cause",
+	    json_cause(code != 0 ? e->sys : 0));
+
+	if (end != NULL && (more == NULL || json_object_update(end, more) != 0)) {
+		json_decref(end);
+		end = NULL;
+	}
+	json_decref(more);
+	return end;
 }
 
 json_t *json_base64(const char *s)

@@ -30,6 +30,11 @@ json_t *json_rate(double bps);
 json_t *json_seconds(double s);
 /* A text, escaped if not UTF-8; null for NULL. */
 json_t *json_text(const char *s);
+/* The name of a cause, such as "ENOENT", or null. */
+json_t *json_cause(int sys);
+/* The event "end" of a command with this result: "ok", "exit", "error", "cause", and the members of `more`, which it
+ * takes; NULL without memory. */
+json_t *json_end(int code, const struct ptcp_err *e, json_t *more);
 /* A text in base64. */
 json_t *json_base64(const char *s);
 

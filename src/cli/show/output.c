@@ -309,8 +309,8 @@ static json_t *json_file(const struct output *o, const struct ptcp_event *ev)
 	static const char *const status[] = { "done", "skipped", "failed", "deleted", "vanished" };
 	json_t *j, *utf8 = json_string(ev->path);
 
-	j = json_pack("{s:s, s:o, s:s, s:o, s:s, s:o}", "event", "file", "path", json_text(ev->path), "status",
-	    status[ev->status], "error", ev->text == NULL ? json_null() : json_text(ev->text), "type",
+	j = json_pack("{s:s, s:o, s:s, s:o, s:o, s:s, s:o}", "event", "file", "path", json_text(ev->path), "status",
+	    status[ev->status], "error", ev->text == NULL ? json_null() : json_text(ev->text), "cause", json_cause(ev->sys), "type",
 	    ev->is_link ? "link" : "file", "bytes", ev->size_bytes == UINT64_MAX ? json_null() : json_count(ev->size_bytes));
 	if (utf8 == NULL && j != NULL)
 		json_object_set_new(j, "path_raw", json_base64(ev->path));
@@ -368,17 +368,15 @@ static void json_event(const struct output *o, const struct ptcp_event *ev)
 	}
 }
 
-static void json_end(const struct output *o, const struct ptcp_result *r, int status, const char *failure)
+static void print_json_end(const struct output *o, const struct ptcp_result *r, int code, const struct ptcp_err *e)
 {
 	bool advised = r->advised_streams > 0, measured = advised && r->measured_bps > 0;
-	json_t *end = json_pack("{s:s, s:b, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "event", "end", "ok",
-	    status == 0, "exit", status, "error", json_text(failure), "bytes", json_count(r->progress.file_bytes),
-	    "wire_bytes", json_count(r->progress.wire_bytes), "files", json_count(r->progress.files), "failed",
+	json_t *end = json_end(code, e, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "bytes",
+	    json_count(r->progress.file_bytes), "wire_bytes", json_count(r->progress.wire_bytes), "files", json_count(r->progress.files), "failed",
 	    json_count(r->progress.failed), "resumed_bytes",
 	    json_count(r->progress.resumed_bytes), "seconds", json_seconds(r->seconds), "throughput_bps",
 	    json_rate(connect_throughput_bps(arrived_bytes(r), r->seconds)), "streams",
-	    json_count(r->progress.max_streams), "paths",
-	    paths(o, false));
+	    json_count(r->progress.max_streams), "paths", paths(o, false)));
 
 	json_object_set_new(end, "saved_bytes", json_count(r->progress.saved_bytes));
 	json_object_set_new(end, "deleted", json_count(r->deleted));
@@ -476,7 +474,7 @@ int output_end(struct output *o, int code, const struct ptcp_result *r, const st
 	terminal_status("");
 	listing_end(&o->listing);
 	if (o->json)
-		json_end(o, r, status, failure);
+		print_json_end(o, r, code, e);
 	else if (status == 0 && !o->quiet && !o->detached)
 		text_end(o, r);
 	terminal_failed_below(o->below);
