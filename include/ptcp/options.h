@@ -103,7 +103,8 @@
 	SENT(wire.detect_renames, 3, RENAMES, true, "detect-renames", 0, \
 	    "make renamed files from those of the destination (part of --delete)") \
 	SENT(wire.no_preflight, 10, NO_PREFLIGHT, true, "no-preflight", 0, \
-	    "try, although the destination lacks room or permission")
+	    "try, although the destination lacks room or permission") \
+	SENT(wire.inplace, 5, INPLACE, true, "inplace", 0, "write into existing files, which are not whole meanwhile")
 
 /* Changes of attributes, and comparison of times. */
 #define PTCP_OPTIONS_ATTRIBUTES(SWITCH, SENT, VALUE, TEXTS) \

@@ -434,6 +434,10 @@ struct ptcp_wire_opts {
 	/* Send although files do not fit into the free space, inodes are too few, or the destination takes no new
 	 * names; otherwise PTCP_ENOSPC or PTCP_EIO. What is mounted below the destination is not examined */
 	bool no_preflight;
+	/* Existing files are written to instead of being replaced: inode and hard links stay, and no space is needed twice.
+	 * A file is not whole meanwhile, nor after an interruption, until the same transfer has completed it. Not where
+	 * movers write the files */
+	bool inplace;
 };
 
 /* The ephemeral server on the remote host. */

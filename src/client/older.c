@@ -36,6 +36,8 @@ int older_take(struct ptcp_task *t, struct ptcp_err *e)
 		return 0;
 	if (t->remote_job != NULL)
 		return err_set(e, PTCP_ENOTYET, "--backup: between two other hosts: not available yet (leave it out)");
+	if (t->o.wire.inplace && is_wanted(o))
+		return err_set(e, PTCP_ENOTYET, "--backup: with --inplace: not available yet (leave one of them out)");
 	if ((r = check(o, e)) < 0)
 		return r;
 	t->files.backup = (struct backup_opts){ .dir = o->backup_dir, .suffix = suffix, .own = true };

@@ -150,6 +150,7 @@ static struct sink *make_sink(struct session *sess, const struct receive_entry *
 	o.matches = !t->shared && !t->unsized;
 	o.delta = o.matches && t->size_bytes >= RECEIVE_DELTA_BYTES && (engine_open(sess->engine)->flags & (WIRE_OPEN_WHOLE | WIRE_OPEN_NO_RESUME)) == 0;
 	o.renames = o.matches && t->size_bytes > 0 && !t->rules->write_once ? sess->receive->renames : NULL;
+	o.in_place = (engine_open(sess->engine)->flags & WIRE_OPEN_INPLACE) != 0 && !t->rules->write_once;
 	o.owner = sess->receive->only_new;
 	o.direct_io = session_direct_io(sess);
 	o.shared = t->shared;
@@ -222,7 +223,7 @@ static enum rcv_prep prepare_file(struct session *sess, struct receive_entry *t,
 	fresh = fresh && !receive_renames_may_have(sess->receive, t);
 	if (fresh)
 		receive_room_count(sess, t, true);
-	fresh |= rules_ask_nothing(t->rules);
+	fresh |= rules_ask_nothing(t->rules) && (flags & WIRE_OPEN_INPLACE) == 0;
 	if (fresh && !dry_run)
 		receive_reserve(sess->receive, t);
 	t->compares = dry_run && (flags & WIRE_OPEN_CHECKSUM) != 0 && (flags & WIRE_OPEN_VERIFY) != 0;
@@ -338,6 +339,10 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 		return RCV_REFUSE;
 	if (t->unsized && sess->receive->shared != NULL) {
 		err_set(e, PTCP_ENOTYET, "movers: a file of unknown size: not available yet (send a file)");
+		return RCV_REFUSE;
+	}
+	if (t->shared && (flags & WIRE_OPEN_INPLACE) != 0) {
+		err_set(e, PTCP_ENOTYET, "movers: --inplace: not available yet (leave one of them out)");
 		return RCV_REFUSE;
 	}
 	if (check_name(sess, t->name, in == NULL, e) < 0 || receive_prune_note(sess->receive, t, in, e) < 0)

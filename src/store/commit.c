@@ -46,9 +46,13 @@ static int set_meta(struct sink *s, struct ptcp_err *e)
 		return dropped;
 	if (!s->meta.set_mode)
 		mode = default_mode(s);
-	if (sys->fchmod(fd, mode) != 0 && (refused = meta_mode_failed(s->dir, s->name, fd, mode, e)) < 0)
+	if ((s->meta.set_mode || !s->in_place) && sys->fchmod(fd, mode) != 0 &&
+	    (refused = meta_mode_failed(s->dir, s->name, fd, mode, e)) < 0)
 		return refused;
 	sink_mark_owner(s);
+	/* A power cut must not leave the time of the source on other data. */
+	if (s->in_place && sys->fdatasync(fd) != 0 && !fs_cannot(ABILITY_SYNC, errno))
+		return sink_fail_sync(s, errno, e);
 	if (s->meta.set_mtime && sys->futimens(fd, ts) != 0 &&
 	    (late = meta_time_failed(s->dir, s->name, refused > 0 ? NULL : e)) < 0)
 		return late;
@@ -153,11 +157,26 @@ static int rename_part(struct sink *s, int at, const char *name, struct ptcp_err
 	return 0;
 }
 
+/* Of a file in place: no other file has the name. */
+static int check_name(struct sink *s, int at, struct ptcp_err *e)
+{
+	struct stat st;
+
+	if (dir_sys(s->dir)->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+	    (uint64_t)st.st_dev != s->part.dev || (uint64_t)st.st_ino != s->part.ino)
+		return fs_err_set(e, PTCP_EIO, ESTALE, s->dir, s->name,
+		    "the file was removed or replaced meanwhile (run the same command again)");
+	published_add(s->meta.published, s->dir, at, s->name, s->part.dev, s->part.ino);
+	return 0;
+}
+
 int sink_rename_part(struct sink *s, int at, const char *name, struct ptcp_err *e)
 {
 	uint64_t freed;
 	int r;
 
+	if (s->in_place)
+		return check_name(s, at, e);
 	/* First: a file with a backup frees no space. */
 	if (!creates(s) && (r = backup_keep(s->meta.backup, s->dir, at, name, s->meta.published, e)) < 0)
 		return r;

@@ -43,7 +43,7 @@ static int open_named(const struct matching *m, struct ptcp_err *e, int *fd)
 	return 0;
 }
 
-/* Of several files that have other names, the first block decides. */
+/* Of several files with other names, the first block decides. */
 static void open_renamed(struct matching *m, uint32_t block, uint64_t hash)
 {
 	struct sink *s = m->s;
@@ -61,7 +61,7 @@ static void open_renamed(struct matching *m, uint32_t block, uint64_t hash)
 	s->basis_bytes = s->n_renamed > 0 ? s->basis_bytes : 0;
 }
 
-/* Another file may have the name since sink_inspect(): the hashes decide. `hash` is that of the block. */
+/* Another file may have the name since sink_inspect(): the hashes decide, such as `hash` of the block. */
 static int open_basis(struct matching *m, uint32_t block, uint64_t hash, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(m->s->dir);
@@ -95,7 +95,8 @@ static int put(struct matching *m, uint32_t block, uint64_t hash, struct ptcp_er
 	return sink_write(m->s, m->buf + at, n - at, off + at, hash, e);
 }
 
-/* Matches the block of the part, or clears the block, since the source may have a hole. */
+/* Matches the block of the part, or clears the block, since the source may have a hole. In place, blocks of a source
+ * without holes keep their data until new data arrives. */
 static int match_part(struct matching *m, uint32_t block, uint64_t hash, bool *good, struct ptcp_err *e)
 {
 	struct sink *s = m->s;
@@ -106,7 +107,7 @@ static int match_part(struct matching *m, uint32_t block, uint64_t hash, bool *g
 		return r;
 	if ((*good = has_hash(m, fd, block, hash)))
 		journal_append(&s->journal, dir_sys(s->dir), block, hash);
-	else
+	else if (!s->in_place || s->opts.sparse)
 		r = sink_punch(s, fd, off, sink_block_length(s, block), e);
 	sink_leave(s, *good ? off + sink_block_length(s, block) : 0);
 	return r;

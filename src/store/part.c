@@ -221,3 +221,70 @@ int part_open(struct part *out, struct dir *d, int at, const char *name, const c
 	return fs_err_set(e, PTCP_EIO, EWOULDBLOCK, d, name,
 	    "other transfers of this file keep replacing the part file (wait until they have ended)");
 }
+
+/* ---- In place ---- */
+
+static int take_target(const struct opening *o, int fd, bool empty, struct ptcp_err *e)
+{
+	struct stat st;
+	int r;
+
+	if (o->sys->fstat(fd, &st) != 0)
+		return fs_err_sys(e, errno, o->d, o->name, NULL);
+	if (!S_ISREG(st.st_mode) || dir_excludes(o->d, st.st_dev, st.st_ino))
+		return fs_err_set(e, PTCP_EREFUSED, EACCES, o->d, o->name,
+		    "not written to, as another entry has the name (run the same command again)");
+	if ((r = lock(o, fd, e)) != 0)
+		return r;
+	if (o->sys->fstat(fd, &st) != 0)
+		return fs_err_sys(e, errno, o->d, o->name, NULL);
+	set_id(o, &st);
+	o->out->size_bytes = (uint64_t)st.st_size;
+	o->out->disk_bytes = (uint64_t)st.st_blocks * 512;
+	if (!empty)
+		return 0;
+	if (st.st_size > 0 && o->sys->ftruncate(fd, 0) != 0)
+		return fs_err_sys(e, errno, o->d, o->name, "cannot empty the file");
+	o->out->freed_bytes = usage_of_entry(st.st_mode, o->out->disk_bytes, 1);
+	o->out->size_bytes = 0;
+	return 0;
+}
+
+#define TARGET_FLAGS (O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+
+/* Our own file may deny us to write: for the moment of opening, the permission is added. */
+static int open_target(const struct opening *o)
+{
+	int fd = o->sys->openat(o->at, o->name, TARGET_FLAGS, 0), error;
+	struct stat st;
+
+	if (fd >= 0 || errno != EACCES || o->sys->fstatat(o->at, o->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return fd;
+	errno = EACCES;
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+	    o->sys->fchmodat(o->at, o->name, (st.st_mode & 07777) | S_IRUSR | S_IWUSR, AT_SYMLINK_NOFOLLOW) != 0)
+		return -1;
+	fd = o->sys->openat(o->at, o->name, TARGET_FLAGS, 0);
+	error = errno;
+	if (fd >= 0)
+		o->sys->fchmod(fd, st.st_mode & 07777);
+	else
+		o->sys->fchmodat(o->at, o->name, st.st_mode & 07777, AT_SYMLINK_NOFOLLOW);
+	errno = error;
+	return fd;
+}
+
+int part_open_target(struct part *out, struct dir *d, int at, const char *name, bool empty, struct ptcp_err *e)
+{
+	const struct opening o = { .d = d, .sys = dir_sys(d), .at = at, .name = name, .out = out };
+	int fd, r;
+
+	*out = (struct part){ .fd = -1 };
+	if ((fd = open_target(&o)) < 0)
+		return fs_err_sys(e, errno, d, name, "cannot write into the file");
+	if ((r = take_target(&o, fd, empty, e)) != 0)
+		o.sys->close(&fd);
+	else
+		out->fd = fd;
+	return r;
+}

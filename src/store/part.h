@@ -34,7 +34,8 @@ struct part {
 	int fd;              /* locked; -1: no part (PART_RESUME) */
 	uint64_t dev, ino;   /* identify the file with the part's name; also set on EWOULDBLOCK */
 	bool existed;
-	uint64_t disk_bytes;  /* disk space of a part to resume */
+	uint64_t size_bytes;  /* size of a target that was opened */
+	uint64_t disk_bytes;  /* disk space of a part to resume, or of a target */
 	uint64_t freed_bytes; /* space (fs/quota.h) of the old parts that were emptied or removed */
 };
 
@@ -43,5 +44,8 @@ struct part {
  * a negative PTCP_E*; EWOULDBLOCK in e->sys if another transfer holds the part. */
 int part_open(struct part *out, struct dir *d, int at, const char *name, const char *key, enum part_take take,
     struct ptcp_err *e);
+
+/* Opens the existing file `name` itself as the part, locked likewise; `empty`: and empties it. */
+int part_open_target(struct part *out, struct dir *d, int at, const char *name, bool empty, struct ptcp_err *e);
 
 #endif

@@ -159,6 +159,11 @@ bool published_has(struct published *p, const struct dir *d, int at, const char 
 	return p->dev == st->st_dev && p->ignores_case && is_in(p, path_id(d, name), before);
 }
 
+bool published_has_file(const struct published *p, uint64_t dev, uint64_t ino)
+{
+	return p != NULL && (p->full || is_in(p, file_id(dev, ino), true));
+}
+
 int published_refuse(const struct published *p, const struct dir *d, const char *name, struct ptcp_err *e)
 {
 	return fs_err_set(e, PTCP_EREFUSED, EEXIST, d, name, p != NULL && p->full ?

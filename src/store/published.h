@@ -39,6 +39,8 @@ void published_add_name(struct published *p, struct dir *d, const char *name);
  * determined: the name may be another one of a file with several names. `before`: earlier sessions count, too. */
 bool published_has(struct published *p, const struct dir *d, int at, const char *name,
     const struct stat *st, bool before);
+/* Whether a file of the transfer is this file, under any name. */
+bool published_has_file(const struct published *p, uint64_t dev, uint64_t ino);
 /* PTCP_EREFUSED: the name is that of a published file. */
 int published_refuse(const struct published *p, const struct dir *d, const char *name, struct ptcp_err *e);
 

@@ -29,7 +29,7 @@ struct renames_array {
 
 struct renames {
 	struct memory_account *memory;
-	pthread_mutex_t lock;      /* for additions, and for readers beside them */
+	pthread_mutex_t lock;      /* for additions, and for readers beside additions */
 	struct renames_array roots; /* directories to be examined */
 	uint32_t next_root;
 	struct walk *walk;         /* NULL: between two roots */

@@ -166,6 +166,34 @@ static int inspect_part(struct sink *s, int at, struct sink_existing *out, struc
 	return r;
 }
 
+/* All blocks of a file in place are candidates, and the rest is cut off. */
+static int inspect_in_place(struct sink *s, int at, struct sink_existing *out, struct ptcp_err *e)
+{
+	uint32_t n = (uint32_t)((s->size_bytes + s->opts.block_bytes - 1) / s->opts.block_bytes), there;
+	int r;
+
+	if (!s->opts.delta)
+		return 0; /* the first write empties it */
+	if ((r = sink_take_part(s, at, PART_RESUME, e)) < 0)
+		return r;
+	quota_found(&s->hold, s->part.disk_bytes);
+	sink_number_part(s);
+	there = s->part.size_bytes >= s->size_bytes ? n : (uint32_t)(s->part.size_bytes / s->opts.block_bytes);
+	s->end_bytes = there < n ? (uint64_t)there * s->opts.block_bytes : s->part.size_bytes;
+	if (there < n && dir_sys(s->dir)->ftruncate(s->part.fd, (off_t)s->end_bytes) != 0)
+		return fs_err_sys(e, errno, s->dir, s->name, "cannot shorten the file");
+	if ((r = sink_begin_direct_alone(s, e)) < 0)
+		return r;
+	if (there == 0)
+		return 0;
+	if ((s->in_part = bitmap_new(n)) == NULL || (out->claimed = bitmap_new(n)) == NULL)
+		return err_nomem(e);
+	bitmap_set(s->in_part, true, 0, there);
+	bitmap_set(out->claimed, true, 0, there);
+	out->n_claimed = there;
+	return 0;
+}
+
 /* Claims the blocks for sink_match(). */
 static int add_candidates(struct sink *s, struct sink_existing *out, struct ptcp_err *e)
 {
@@ -399,7 +427,10 @@ static int inspect_target(struct sink *s, int at, enum look how, struct sink_exi
 	answer = judge(s, &there);
 	out->is_new = there.type == RULES_NOTHING;
 	out->held_bytes = there.type == RULES_FILE ? there.size_bytes : 0;
-	if (how == INSPECT && there.type == RULES_FILE && s->opts.delta && sink_has_journal(s))
+	if (how == INSPECT)
+		s->in_place = s->opts.in_place && s->meta.backup == NULL && there.type == RULES_FILE &&
+		    !published_has_file(s->meta.published, (uint64_t)st.st_dev, (uint64_t)st.st_ino);
+	if (how == INSPECT && there.type == RULES_FILE && s->opts.delta && sink_has_journal(s) && !s->in_place)
 		s->basis_bytes = there.size_bytes;
 	if (collides(s, at, &st, how, answer))
 		return published_refuse(s->meta.published, s->dir, s->name, e);
@@ -481,7 +512,8 @@ static int inspect(struct sink *s, enum look how, struct sink_existing *out, str
 	assert(s->state == SINK_OPEN && s->part.fd < 0);
 	r = how == INSPECT_OTHER ? 0 : inspect_target(s, at, how, &seen, e);
 	if (r == 0 && how <= INSPECT_OTHER && seen.found == SINK_NOTHING && sink_has_journal(s) &&
-	    (s->opts.rules.flags & RULE_NO_RESUME) == 0 && (r = inspect_part(s, at, &seen, e)) == 0 &&
+	    (s->opts.rules.flags & RULE_NO_RESUME) == 0 &&
+	    (r = (s->in_place ? inspect_in_place : inspect_part)(s, at, &seen, e)) == 0 &&
 	    !(s->missing && s->opts.renames != NULL))
 		r = add_candidates(s, &seen, e);
 	if (r == 0 && seen.found != SINK_KEPT && sink_has_journal(s))

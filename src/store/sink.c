@@ -152,14 +152,27 @@ bool sink_part_id(struct sink *s, uint64_t *dev, uint64_t *ino)
 	return *ino != 0;
 }
 
+/* In place: the time of the source must not stand on other content. */
+static void disown_time(struct sink *s)
+{
+	struct stat st;
+
+	if (dir_sys(s->dir)->fstat(s->part.fd, &st) == 0 && st.st_mtim.tv_sec == s->meta.mtime.tv_sec &&
+	    st.st_mtim.tv_nsec == s->meta.mtime.tv_nsec)
+		dir_sys(s->dir)->futimens(s->part.fd, NULL);
+}
+
 int sink_take_part(struct sink *s, int at, enum part_take take, struct ptcp_err *e)
 {
-	int r = part_open(&s->part, s->dir, at, s->name, s->key, take, e);
+	int r = s->in_place ? part_open_target(&s->part, s->dir, at, s->name, take != PART_RESUME, e) :
+	    part_open(&s->part, s->dir, at, s->name, s->key, take, e);
 
 	atomic_store(&s->part_dev, s->part.dev);
 	atomic_store(&s->part_ino, s->part.ino); /* last: readers take it as proof of part_dev */
 	if (r == 0)
 		atomic_store(&s->part_opened, true);
+	if (r == 0 && s->in_place)
+		disown_time(s);
 	return r;
 }
 
@@ -193,7 +206,7 @@ int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e)
 		return r;
 	if (!quota_emptied(&s->hold))
 		quota_give(s->hold.q, s->part.freed_bytes);
-	if (sink_has_journal(s))
+	if (sink_has_journal(s) && !s->in_place)
 		journal_create(&s->journal, s->dir, at, &key);
 	else if (s->part.existed) /* perhaps of a larger file with a journal */
 		dir_sys(s->dir)->unlinkat(at, part_name(journal, s->key, PART_JOURNAL_SUFFIX), 0);

@@ -2,9 +2,9 @@
  *
  * A file is written into a part file beside its target, ".ptcp-" + 16 hex digits of the XXH3 of its name +
  * ".part" (so that a name of 255 bytes has a part, too), created 0600, locked with flock(2) while this
- * process works on it, and renamed to the target when complete. The target is never opened for writing: a
- * link is replaced, not followed, and other hard links keep the old content. Of two transfers of the same
- * file, the second fails. A file of several blocks whose source has a version has a journal (journal.h), from
+ * process works on it, and renamed to the target when complete. The target is never opened for writing, except by
+ * sink_opts.in_place: a link is replaced, not followed, and other hard links keep the old content. Of two transfers of
+ * one file, the second fails. A file of several blocks whose source has a version has a journal (journal.h), from
  * which a later run resumes.
  *
  * Any thread; writes of one file may run concurrently. All functions may block on disk, except where stated.
@@ -59,6 +59,7 @@ struct sink_opts {
 	bool delta;           /* with `matches`: an existing file of the name may have blocks of the source, too */
 	/* With `matches`: earlier names of a missing file; outlives the work of the sink. NULL: none. */
 	struct renames *renames;
+	bool in_place;        /* an existing file is written to, not replaced */
 	struct store_rules rules;   /* about what exists: write_once if there is an owner */
 	bool unsized;         /* the size is not known yet, see sink_set_size() */
 	bool sparse;          /* aligned 4 KiB pages of zeros are not written */
@@ -121,7 +122,7 @@ struct sink_existing {
 #define STORE_EXISTS_WHY "File exists (choose another name, or do without exclusive creation)"
 #define STORE_TAKEN_WHY "the name is taken, and this client may only add files (choose another name)"
 int sink_inspect(struct sink *s, struct sink_existing *out, struct ptcp_err *e);
-/* After sink_inspect(), of a missing file: claims blocks for sink_match() of candidates among sink_opts.renames, with
+/* After sink_inspect(), of a missing file: claims blocks for sink_match() of candidates in sink_opts.renames, with
  * `delta` of any file of the size. 1: call this again. */
 int sink_inspect_renamed(struct sink *s, struct sink_existing *out, struct ptcp_err *e);
 /* After SINK_SAME, if the content differs: looks for a part, and for blocks of that file. */

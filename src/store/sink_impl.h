@@ -50,6 +50,7 @@ struct sink {
 	struct verifying *verifying;
 	struct comparing *comparing;
 	uint64_t basis_bytes; /* size of the existing file whose blocks may be used; 0: none */
+	bool in_place;        /* the part is the existing file, without a journal */
 	bool missing;         /* nothing has the name */
 	struct renamed renamed[RENAMES_FOUND]; /* candidates, instead of the file of the name */
 	unsigned n_renamed;   /* 1: this one; more: the first block decides */

@@ -46,6 +46,8 @@ static void old_file(const struct offer *o, uint32_t changed)
 	assert_int_equal(utimensat(AT_FDCWD, fx_path("big"), then, 0), 0);
 }
 
+static bool in_place; /* files are written to */
+
 static struct sink *sink_for(const struct offer *o, uint8_t version)
 {
 	const struct meta m = { .set_mode = true, .set_mtime = true, .mode = 0644, .mtime = { 1000 + version, 5 } };
@@ -53,6 +55,7 @@ static struct sink *sink_for(const struct offer *o, uint8_t version)
 	struct sink *s;
 
 	opts.matches = opts.delta = true;
+	opts.in_place = in_place;
 	memset(opts.version, version, sizeof opts.version);
 	s = sink_new(fx_root, o->name, o->size_bytes, &m, &opts);
 	assert_non_null(s);
@@ -402,12 +405,154 @@ static void after_a_comparison(void **state)
 	complete(s, &big, ALL & ~0x40u);
 }
 
+static ino_t inode(const char *name)
+{
+	struct stat st;
+
+	assert_int_equal(stat(fx_path(name), &st), 0);
+	assert_true(st.st_mode & S_IWUSR);
+	return st.st_ino;
+}
+
+/* Into the file itself: whatever it had, of whatever length; another name has the same content at any time. */
+static void written_in_place(void **state)
+{
+	static const uint32_t changed[] = { 0, 1, 1u << 20, 0x1234, ALL };
+	static const long bytes[] = { 1, OFFER_BLOCK, 3 * OFFER_BLOCK - 1, 20 * OFFER_BLOCK + 99, 0, 50 * OFFER_BLOCK };
+	const struct offer *of[] = { &big, &sparse };
+	struct sink_existing look;
+	uint32_t good, there;
+	struct sink *s;
+	unsigned i;
+	ino_t is;
+	int r;
+
+	(void)state;
+	in_place = true;
+	for (i = 0; i < 2 * 5 * 6; i++) {
+		const struct offer *o = of[i % 2];
+		long n = bytes[i / 2 % 6] > 0 ? bytes[i / 2 % 6] : (long)o->size_bytes;
+
+		old_file(o, changed[i / 12]);
+		assert_int_equal(truncate(fx_path("big"), n), 0);
+		is = inode("big");
+		assert_int_equal(chmod(fx_path("big"), 0444), 0); /* is ours all the same */
+		s = sink_for(o, 1);
+		assert_int_equal(sink_inspect(s, &look, NULL), 0);
+		there = n < (long)o->size_bytes ? (1u << n / OFFER_BLOCK) - 1 : ALL;
+		good = 0;
+		if (there > 0) {
+			assert_true(look.found == SINK_PART && look.in_part);
+			assert_int_equal(look.candidates[0], there);
+			good = match(s, o, &look, NULL, &r);
+			assert_int_equal(r, 0);
+			assert_int_equal(good, there & ~changed[i / 12]);
+		} else {
+			assert_int_equal(look.found, SINK_NOTHING);
+		}
+		release(&look);
+		complete(s, o, good);
+		assert_int_equal(inode("big"), is);
+		assert_int_equal(fx_count(""), 1);
+	}
+	in_place = false;
+}
+
+/* Given up at any moment, and begun anew: what is equal stays. */
+static void given_up_in_place(void **state)
+{
+	uint8_t buf[OFFER_BLOCK];
+	struct sink_existing look;
+	struct ptcp_err e;
+	struct sink *s;
+	uint32_t i, n;
+	ino_t is;
+	int r;
+
+	(void)state;
+	in_place = true;
+	old_file(&big, ALL);
+	is = inode("big");
+	for (i = 0; i < N; i++) {
+		s = sink_for(&big, (uint8_t)i);
+		assert_int_equal(sink_inspect(s, &look, NULL), 0);
+		assert_int_equal(match(s, &big, &look, NULL, &r), (1u << i) - 1);
+		release(&look);
+		n = offer_block(&big, i, buf);
+		assert_int_equal(sink_write(s, buf, n, (uint64_t)i * OFFER_BLOCK, hash_content(buf, n), NULL), 0);
+		if (i % 3 == 0)
+			sink_discard(s);
+		else if (i % 3 == 1)
+			sink_keep(s);
+		sink_unref(s);
+	}
+	assert_int_equal(inode("big"), is);
+	offer_holds("big", &big);
+	assert_int_equal(fx_count(""), 1);
+	s = sink_for(&big, 1); /* another file takes the name meanwhile */
+	assert_int_equal(sink_inspect(s, &look, NULL), 0);
+	release(&look);
+	assert_int_equal(rename(fx_path("big"), fx_path("away")), 0);
+	fx_text("big", "another");
+	assert_int_equal(offer_commit(s, &e), PTCP_EIO);
+	assert_int_equal(e.sys, ESTALE);
+	sink_discard(s);
+	sink_unref(s);
+	fx_holds("big", "another");
+	in_place = false;
+}
+
+/* Another entry takes the name between the inspection and the first write, such as a FIFO or an excluded file. */
+static void another_in_place(void **state)
+{
+	struct sink_existing look;
+	struct excluded *x;
+	struct tree *tree;
+	struct ptcp_err e;
+	struct sink *s;
+	unsigned i;
+	struct dir *was = fx_root;
+
+	(void)state;
+	in_place = true;
+	fx_mkdir("config");
+	fx_text("config/secret", "secret");
+	assert_int_equal(excluded_new(&x, NULL), 0);
+	assert_int_equal(excluded_add(x, fx_path("config"), NULL), 0);
+	assert_int_equal(tree_open(&tree, fx_path(""), &fx_sys, NULL), 0);
+	assert_int_equal(tree_exclude(tree, x, NULL), 0);
+	fx_root = tree_root(tree);
+	for (i = 0; i < 2; i++) {
+		const struct meta m = { .mtime = { 1, 2 } };
+		struct sink_opts opts = { .block_bytes = OFFER_BLOCK, .in_place = true };
+
+		fx_text("small", "old");
+		s = sink_new(fx_root, "small", 3, &m, &opts);
+		assert_int_equal(sink_inspect(s, &look, NULL), 0);
+		assert_int_equal(unlink(fx_path("small")), 0);
+		if (i == 0)
+			assert_int_equal(mkfifo(fx_path("small"), 0600), 0);
+		else
+			assert_int_equal(link(fx_path("config/secret"), fx_path("small")), 0);
+		assert_int_equal(sink_write(s, "new", 3, 0, 0, &e), PTCP_EREFUSED);
+		sink_discard(s);
+		sink_unref(s);
+		assert_int_equal(unlink(fx_path("small")), 0);
+	}
+	fx_holds("config/secret", "secret");
+	dir_unref(fx_root);
+	tree_unref(tree);
+	fx_root = was;
+	in_place = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fx_tree_test(only_what_differs), fx_tree_test(other_lengths), fx_tree_test(not_wanted),
 		fx_tree_test(the_old_file_changes), fx_tree_test(cut_off), fx_tree_test(parts_of_another_version),
 		fx_tree_test(holes), fx_tree_test(calls_fail), fx_tree_test(after_a_comparison),
+		fx_tree_test(written_in_place), fx_tree_test(given_up_in_place), fx_tree_test(another_in_place),
 	};
 	return cmocka_run_group_tests_name("store/match", tests, NULL, NULL);
 }

@@ -48,6 +48,7 @@ class AdviceOptions(TypedDict, total=False):
     wire_compress: int | Literal["off", "auto"] | None
     wire_detect_renames: bool | None
     wire_no_preflight: bool | None
+    wire_inplace: bool | None
     older_modify_window_s: int | None
     preserve_chmod: Text | None
     preserve_chown: Text | None

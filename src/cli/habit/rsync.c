@@ -229,7 +229,7 @@ const struct opt rsync_replacing[] = {
 	VALUE("link-dest", 0, "DIR", "ptcp makes no hard links to an older copy: " LEAVE_OUT, habit_refuse),
 	VALUE("compare-dest", 0, "DIR", "ptcp compares with the destination only", habit_refuse),
 	VALUE("copy-dest", 0, "DIR", "ptcp compares with the destination only", habit_refuse),
-	FLAG("inplace", 0, "ptcp replaces a file once it is complete: " LEAVE_OUT, habit_refuse),
+	FLAG("inplace", 0, "", habit_same),
 	FLAG("append", 0, "ptcp resumes files by itself: " LEAVE_OUT, habit_refuse),
 	FLAG("append-verify", 0, "ptcp resumes files by itself: " LEAVE_OUT, habit_refuse),
 	FLAG("delay-updates", 0, "each file is replaced once it is complete: " LEAVE_OUT, habit_refuse),
