@@ -261,7 +261,7 @@ static int resuming(void)
 
 static int linking(void)
 {
-	struct store_file f = { root, "a/b/c/g", 0, 0, NULL };
+	struct store_file f = { root, "a/b/c/g", 0, 0, NULL, NULL };
 	struct stat st;
 	int r;
 
