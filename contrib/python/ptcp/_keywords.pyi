@@ -15,19 +15,19 @@ class AdviceOptions(TypedDict, total=False):
     checksum: bool | None
     ignore_times: bool | None
     delete_extra: bool | None
-    older_max_delete: int | None
-    older_backup: bool | None
-    older_backup_dir: Text | None
-    older_suffix: Text | None
-    older_delete_excluded: bool | None
-    older_exclusive: bool | None
-    limits_min_size: int | None
-    limits_max_size: int | None
-    limits_newer_than: Text | None
-    limits_older_than: Text | None
-    limits_max_depth: int | None
-    limits_stop_after_s: float | None
-    limits_stop_at: Text | None
+    max_delete: int | None
+    backup: bool | None
+    backup_dir: Text | None
+    suffix: Text | None
+    delete_excluded: bool | None
+    exclusive: bool | None
+    min_size: int | None
+    max_size: int | None
+    newer_than: Text | None
+    older_than: Text | None
+    max_depth: int | None
+    stop_after_s: float | None
+    stop_at: Text | None
     one_file_system: bool | None
     copy_links: bool | None
     copy_unsafe_links: bool | None
@@ -44,12 +44,12 @@ class AdviceOptions(TypedDict, total=False):
     file_events: bool | None
     pipe_fd: int | None
     files: Iterable[Text] | None
-    wire_delta: Literal["auto", "on", "off"] | None
-    wire_compress: int | Literal["off", "auto"] | None
-    wire_detect_renames: bool | None
-    wire_no_preflight: bool | None
-    wire_inplace: bool | None
-    older_modify_window_s: int | None
+    delta: Literal["auto", "on", "off"] | None
+    compress: int | Literal["off", "auto"] | None
+    detect_renames: bool | None
+    no_preflight: bool | None
+    inplace: bool | None
+    modify_window_s: int | None
     preserve_chmod: Text | None
     preserve_chown: Text | None
     preserve_user_map: Text | None

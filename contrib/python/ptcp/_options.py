@@ -25,13 +25,23 @@ class Option:
         self.words = [w for w in self.value.split("|") if w[:1].islower()]
 
 
+_UNNAMED = ("older.", "limits.", "wire.")  # inner structs whose members say enough
+
+
+def _keyword(member):
+    return next((member[len(p):] for p in _UNNAMED if member.startswith(p)), member).replace(".", "_")
+
+
 @functools.lru_cache(maxsize=None)
 def table():
-    """The options by their keyword: the member of struct ptcp_transfer_opts, with _ for the dot of an inner struct."""
+    """The options by their keyword: the member of struct ptcp_transfer_opts, with _ for the dot of an inner struct. Two
+    options with one keyword are an error."""
     lib = n.ptcp()
     rows = itertools.takewhile(bool, map(lib.ptcp_transfer_option, itertools.count()))
     options = [Option(row.contents) for row in rows]
-    return {o.member.replace(".", "_"): o for o in options}
+    out = {_keyword(o.member): o for o in options}
+    assert len(out) == len(options)
+    return out
 
 
 def encoded(value):

@@ -50,7 +50,7 @@ def _os_errors(path):
 
 def _creating(exclusive):
     """Options of send(): the server creates the file, or fails."""
-    return {"older_exclusive": True} if exclusive else {}
+    return {"exclusive": True} if exclusive else {}
 
 
 def _has_wildcard(path):

@@ -475,7 +475,7 @@ class Options(Case):
     def test_taken(self):
         self.assertEqual(self.taken("streams", ctypes.c_uint, "auto"), 0)
         self.assertEqual(self.taken("streams", ctypes.c_uint, 128), 128)
-        self.assertEqual(self.taken("older_max_delete", ctypes.c_uint32, 2**32 - 1), 2**32 - 1)
+        self.assertEqual(self.taken("max_delete", ctypes.c_uint32, 2**32 - 1), 2**32 - 1)
         self.assertEqual(self.taken("pipe_fd", ctypes.c_int, -1), -1)
         self.assertEqual(self.taken("fsync", ctypes.c_int, "file"), 2)
         self.assertEqual(self.taken("cipher", ctypes.c_int, "none"), 3)
@@ -485,7 +485,7 @@ class Options(Case):
 
     def test_deletes_nothing(self):
         with self.assertRaises(ValueError):
-            ptcp.send(self.dir, f"{URL}/all", delete_extra=True, older_max_delete=-1, **TRUST)
+            ptcp.send(self.dir, f"{URL}/all", delete_extra=True, max_delete=-1, **TRUST)
 
 
 class Declarations(Case):
