@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "fs/fs_err.h"
 #include "fs/quota.h"
 #include "session/receive_impl.h"
 
@@ -11,7 +12,10 @@ static void fail(struct session *sess, const struct ptcp_err *why)
 {
 	struct ptcp_err whole = *why;
 
-	err_while(&whole, whole.code, "destination");
+	if (why->code == PTCP_ENOSPC)
+		err_while(&whole, whole.code, "destination");
+	else
+		fs_err_at(&whole, why, sess->receive->place.base, NULL, session_is_users(sess));
 	engine_fail(sess->engine, &whole);
 }
 

@@ -151,7 +151,8 @@ static void places(void **state)
 	struct spool *s;
 
 	(void)state;
-	assert_int_equal(spool_check(nf_dir, &e), 0);
+	if (spool_check(nf_dir, &e) != 0)
+		fail_msg("%s", e.msg);
 	assert_int_equal(spool_check("/nonexistent", &e), PTCP_ECONFIG);
 	assert_non_null(strstr(e.msg, "/nonexistent"));
 	assert_int_equal(spool_new(&s, "/nonexistent", GRAIN, NULL, &e), PTCP_EIO);
