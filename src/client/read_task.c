@@ -32,6 +32,18 @@ static void read_task_free(struct read_task *r)
 
 /* ---- The request ---- */
 
+/* Of a file that may have grown since the first answer, the ranges are those of the size then. */
+static struct wire_range range_of(const struct read_task *r, size_t i)
+{
+	struct wire_range w = { r->ranges[i].start, r->ranges[i].end };
+	uint64_t from, bytes;
+
+	if (!r->opened)
+		return w;
+	bytes = wire_range_clip(w, r->file.bytes, &from);
+	return (struct wire_range){ (int64_t)from, (int64_t)(from + bytes) };
+}
+
 static size_t n_requested(const struct read_task *r)
 {
 	return r->n_ranges - r->n_done < WIRE_RANGES_MAX ? r->n_ranges - r->n_done : WIRE_RANGES_MAX;
@@ -47,8 +59,7 @@ static void put_request(struct ptcp_task *t)
 
 	wire_path_next(&rest, &flags, &f.path);
 	for (i = 0; i < f.n_ranges; i++) {
-		const struct ptcp_range *p = &r->ranges[r->n_done + i];
-		const struct wire_range w = { p->start, p->end };
+		const struct wire_range w = range_of(r, r->n_done + i);
 
 		n += wire_range_encode(ranges + n, &w);
 	}
@@ -80,9 +91,7 @@ static bool is_same(const struct wire_listed *a, const struct wire_listed *b)
 
 static int begin_range(struct read_task *r)
 {
-	const struct wire_range w = { r->ranges[r->next].start, r->ranges[r->next].end };
-
-	r->left = wire_range_clip(w, r->file.bytes, &r->at);
+	r->left = wire_range_clip(range_of(r, r->next), r->file.bytes, &r->at);
 	return r->left > 0;
 }
 

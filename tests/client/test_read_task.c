@@ -256,12 +256,47 @@ static void many_ranges(void **state)
 	}
 }
 
+/* Ends that count from the end of the file, or are it, mean the file of the first answer, also in later requests. */
+static void ranges_of_grown_file(void **state)
+{
+	enum { N = WIRE_RANGES_MAX + 4 };
+	static const struct ptcp_range last[] = { { -2, PTCP_RANGE_REST }, { 7, PTCP_RANGE_REST }, { 0, -8 },
+		{ 9, 12 } };
+	static const struct wire_range asked[] = { { 7, 9 }, { 7, 9 }, { 0, 1 }, { 9, 9 } };
+	static struct ptcp_range r[N];
+	struct wire_read f;
+	unsigned i;
+
+	(void)state;
+	memcpy(r + WIRE_RANGES_MAX, last, sizeof last); /* those before are empty */
+	reads(r, N);
+	assert_int_equal(opened(9, 1), 0);
+	buf_consume(&t->remote_job->frames.conn.out.b, buf_len(&t->remote_job->frames.conn.out.b));
+	t->remote_job->frames.conn.out.failed = true;
+	assert_int_equal(ended(0), PTCP_ENOMEM);
+	t->remote_job->frames.conn.out.failed = false;
+	t->remote_job->read_ops->put(t);
+	requested(&f);
+	for (i = 0; i < 4; i++) {
+		const struct wire_range w = wire_range_next(&f.ranges);
+
+		assert_true(w.start == asked[i].start && w.end == asked[i].end);
+	}
+	assert_int_equal(opened(20, 2), 0);
+	assert_int_equal(piece(0, 7, "hi"), 0);
+	assert_int_equal(piece(1, 7, "hi"), 0);
+	assert_int_equal(piece(2, 0, "a"), 0);
+	assert_int_equal(ended(0), 0);
+	assert_true(t->over && t->result == 0);
+}
+
 #define test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		test(refuses), test(whole_file), test(empty_ranges), test(lies), test(failures), test(many_ranges),
+		test(ranges_of_grown_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
