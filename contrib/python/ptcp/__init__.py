@@ -20,8 +20,8 @@ from ._task import Read as _Read
 from ._task import Transfer as _Transfer
 from ._task import check as _check
 from ._task import encoded as _encoded
-from .errors import (CanceledError, ConnectError, Error, InfeasibleError, PartialError, RefusedError, UsageError,
-                     VanishedError, VerifyError)
+from .errors import (CanceledError, ConnectError, Error, InfeasibleError, PartialError, RefusedError, StoppedError,
+                     UsageError, VanishedError, VerifyError)
 from .types import Advice, Choice, Entry, FailedFile, Plan, Probe, Progress, Step, TransferResult
 
 if _typing.TYPE_CHECKING:
@@ -31,8 +31,8 @@ if _typing.TYPE_CHECKING:
 
 __all__ = ["send", "recv", "ls", "du", "mkdir", "rm", "mv", "read_ranges", "advise", "plan", "fingerprint", "version",
            "Error", "UsageError", "ConnectError", "RefusedError", "VerifyError", "PartialError",
-           "InfeasibleError", "CanceledError", "VanishedError", "Advice", "Choice", "Entry", "FailedFile", "Host", "RateLimit", "Plan",
-           "Probe", "Progress", "Step", "TransferResult"]
+           "InfeasibleError", "CanceledError", "VanishedError", "StoppedError", "Advice", "Choice", "Entry",
+           "FailedFile", "Host", "RateLimit", "Plan", "Probe", "Progress", "Step", "TransferResult"]
 
 
 def send(sources, dest, *, on_progress=None, on_warning=None, trust=None,

@@ -245,32 +245,47 @@ def _entry_of(e):
                  e.entries)
 
 
-class Host:
-    """Connections that work on remote files leaves to the work after it: host=ptcp.Host() of ls(), read_ranges() and the
-    like, with the same options for the connection. Any thread."""
+class _Connections:
+    """A handle of the library, which ends when neither its Host nor work refers to it."""
 
     def __init__(self):
         self.handle, err = c.c_void_p(), n.Err()
         self._lib = n.ptcp()
         check(self._lib, self._lib.ptcp_host_open(c.byref(self.handle), c.byref(err)), err)
 
-    def close(self):
-        """Closes the connections, once no work uses them."""
-        handle, self.handle = self.handle, c.c_void_p()
-        self._lib.ptcp_host_close(handle)
-
     def __del__(self):
         if getattr(self, "handle", None):
-            self.close()
+            self._lib.ptcp_host_close(self.handle)
+
+
+class Host:
+    """Connections that work on remote files leaves to the work after it: host=ptcp.Host() of ls(), read_ranges() and the
+    like, with the same options for the connection. Any thread."""
+
+    def __init__(self):
+        self._connections = _Connections()
+
+    def close(self):
+        """Closes the connections, once no work uses them; work that begins later makes connections of its own."""
+        self._connections = None
 
 
 class _Kept(Task):
     """A task on remote files."""
 
+    connections = None
+
     def keep(self, host):
-        self.host = host  # lives as long as the task
-        if host is not None:
-            check(self.lib, self.lib.ptcp_task_keep(self.handle, host.handle, c.byref(self.err)), self.err)
+        if host is not None and not isinstance(host, Host):
+            self.free()
+            raise TypeError(f"host: {host!r} is not a ptcp.Host")
+        self.connections = host._connections if host is not None else None
+        if self.connections is not None:
+            check(self.lib, self.lib.ptcp_task_keep(self.handle, self.connections.handle, c.byref(self.err)), self.err)
+
+    def free(self):
+        super().free()
+        self.connections = None  # not before: the library uses the handle until now
 
 
 class Manage(_Kept):

@@ -182,6 +182,37 @@ class Transfers(Case):
             with self.assertRaises((TypeError, ValueError)):
                 ptcp.read_ranges(url, bad, **TRUST)
 
+    def test_closes_connections_in_use(self):
+        url = f"{URL}/in-use"
+        content = os.urandom(5_000_000)
+        with open(os.path.join(ROOT, "in-use"), "wb") as f:
+            f.write(content)
+        host = ptcp.Host()
+        kept = {**TRUST, "host": host}
+        self.assertEqual(ptcp.read_ranges(url, [(0, 3)], **kept), [content[:3]])
+        closed = []
+
+        def close(_):
+            closer = threading.Thread(target=host.close)
+            closer.start()
+            closer.join()
+            closed.append(True)
+
+        self.assertEqual(ptcp.read_ranges(url, [(0, None)], on_file=close, **kept), [content])
+        self.assertTrue(closed)
+        self.assertEqual(ptcp.read_ranges(url, [(0, 3)], **kept), [content[:3]])
+        host.close()
+        before = os.listdir("/proc/self/fd")
+        with self.assertRaises(TypeError):
+            ptcp.read_ranges(url, [(0, 3)], **TRUST, host=5)
+        self.assertEqual(os.listdir("/proc/self/fd"), before)
+
+    def test_exports_each_exception(self):
+        for name, kind in vars(ptcp.errors).items():
+            if isinstance(kind, type) and issubclass(kind, ptcp.Error):
+                self.assertIs(getattr(ptcp, name), kind)
+                self.assertIn(name, ptcp.__all__)
+
     def test_keeps_connections(self):
         proxy, to = Proxy(), f"{URL}/kept"
         self.addCleanup(proxy.close)
