@@ -2,11 +2,14 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/client_opts.h"
+#include "cli/process.h"
 #include "core/atomic_file.h"
 #include "core/err.h"
 #include "core/text.h"
@@ -122,33 +125,54 @@ int parts_read(const struct ptcp_transfer_opts *o, struct ptcp_host *host, const
 	if (d.failed == 0 && r == 0 && fflush(to) != 0)
 		d.failed = errno;
 	*bytes += d.bytes;
-	return d.failed == 0 ? r : err_set(e, PTCP_EIO, "cannot write: %s", strerror(d.failed));
+	if (d.failed == 0)
+		return r;
+	errno = d.failed;
+	return process_result(err_sys(e, PTCP_EIO, "cannot write"), e); /* a signal ends a write that waits */
 }
 
 /* ---- Files ---- */
 
-/* The name that the file has here; to be freed. */
-static char *name_of(const char *url, const char *path)
-{
-	const char *name = strrchr(url, '/') != NULL ? strrchr(url, '/') + 1 : strrchr(url, ':') != NULL ?
-	    strrchr(url, ':') + 1 : url;
-	size_t n = strlen(path);
-	struct stat st;
-	char *out;
-
-	if ((n == 0 || path[n - 1] != '/') && (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)))
-		return strdup(path);
-	if ((out = malloc(n + strlen(name) + 2)) != NULL)
-		sprintf(out, "%s%s%s", path, n > 0 && path[n - 1] == '/' ? "" : "/", name);
-	return out;
-}
-
 static int file_failed(const char *path, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES];
-	int saved = errno;
 
-	return err_set(e, PTCP_EIO, "%s: %s", text_escape(shown, sizeof shown, path), strerror(saved));
+	return err_sys(e, PTCP_EIO, "%s", text_escape(shown, sizeof shown, path));
+}
+
+/* The name that the file has here; to be freed. */
+static int name_of(char **out, const char *url, const char *path, struct ptcp_err *e)
+{
+	const char *last = url + strlen(url);
+	char shown[TEXT_NAME_BYTES], name[NAME_MAX + 1];
+	size_t n = strlen(path);
+	struct stat st;
+
+	if ((n == 0 || path[n - 1] != '/') && (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)))
+		return (*out = strdup(path)) != NULL ? 0 : err_nomem(e);
+	while (last > url && last[-1] != '/' && last[-1] != ':')
+		last--;
+	if (strstr(url, "://") == NULL ? snprintf(name, sizeof name, "%s", last) >= (int)sizeof name :
+	    !text_percent_decode(name, sizeof name, last))
+		name[0] = '\0';
+	if (!text_name_ok(name, strlen(name)))
+		return err_set(e, PTCP_EUSAGE, "%s: ends in no name of a file (name the file at the destination, too)",
+		    text_escape(shown, sizeof shown, url));
+	return asprintf(out, "%s%s%s", path, n > 0 && path[n - 1] == '/' ? "" : "/", name) >= 0 ? 0 : err_nomem(e);
+}
+
+/* Like a transfer, this replaces no device, FIFO or socket, and no link to one or to a descriptor, as /dev/stdout. */
+static int check_place(const char *path, struct ptcp_err *e)
+{
+	static const char descriptors[] = "/proc/";
+	char to[sizeof descriptors - 1] = { 0 }, shown[TEXT_NAME_BYTES];
+	struct stat st;
+
+	if (!(readlink(path, to, sizeof to) > 0 && strncmp(to, descriptors, sizeof to) == 0) &&
+	    (stat(path, &st) != 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+		return 0;
+	return err_because(e, PTCP_EUSAGE, EEXIST, "%s: a device, FIFO or socket, or a link to one, which is not "
+	    "replaced (write - for standard output)", text_escape(shown, sizeof shown, path));
 }
 
 static int read_into(const struct ptcp_transfer_opts *o, const char *url, const struct byte_ranges *p, const char *path,
@@ -158,6 +182,8 @@ static int read_into(const struct ptcp_transfer_opts *o, const char *url, const 
 	mode_t mask;
 	int r;
 
+	if ((r = check_place(path, e)) < 0)
+		return r;
 	if (!atomic_file_begin(&file, path))
 		return file_failed(path, e);
 	mask = umask(0);
@@ -177,8 +203,8 @@ int parts_read_to(const struct ptcp_transfer_opts *o, const char *url, const str
 
 	if (text_is_stdio(path))
 		return parts_read(o, NULL, url, p, stdout, bytes, e);
-	if ((name = name_of(url, path)) == NULL)
-		return err_nomem(e);
+	if ((r = name_of(&name, url, path, e)) < 0)
+		return r;
 	r = read_into(o, url, p, name, bytes, e);
 	free(name);
 	return r;
