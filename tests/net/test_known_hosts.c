@@ -114,6 +114,7 @@ static void set_by_command(void **state)
 		{ "a:1 A\n", "@cert-authority", false, A, PTCP_EUSAGE, "a:1 A\n" },
 		{ "a:1 A\n", "#a", false, NULL, PTCP_EUSAGE, "a:1 A\n" },
 		{ "a:1 A\n", "", true, A, PTCP_EUSAGE, "a:1 A\n" },
+		{ "a:1 A\n", "#a", true, A, PTCP_EUSAGE, "a:1 A\n" }, /* would begin a comment */
 		{ "a:1 B\n", "a:1", false, A, PTCP_EREFUSED, "a:1 B\n" }, /* the last: A is revoked */
 	};
 	char text[LONG_BYTES], got[LONG_BYTES] = "";
@@ -131,6 +132,32 @@ static void set_by_command(void **state)
 		got[fread(got, 1, sizeof got - 1, f)] = '\0';
 		fclose(f);
 		assert_string_equal(got, long_form(text, table[i].after));
+	}
+}
+
+/* A line that a command has written does not keep the file from being read, and a command removes it. */
+static void set_lines_are_read(void **state)
+{
+	static const char *const others[] = { "x\ny", "\033[1m", "\xff", "a,#b", "a,", "[::1]", "::1" };
+	const size_t n_ascii = 128, n = n_ascii + sizeof others / sizeof *others;
+	char letter[2] = "";
+	struct ptcp_err e;
+	size_t i, k;
+
+	(void)state;
+	nf_write("known_hosts", "", 0600);
+	for (i = 0; i < 2 * n; i++) {
+		bool authority = i >= n;
+		const char *host = i % n < n_ascii ? letter : others[i % n - n_ascii];
+
+		letter[0] = (char)(i % n);
+		e.code = 0;
+		if (known_hosts_set(nf_dir, host, authority, A, &e) == 0) {
+			assert_int_equal(known("victim:1", B), HOST_UNKNOWN);
+			assert_int_equal(known_hosts_set(nf_dir, host, authority, NULL, NULL), 1);
+		}
+		for (k = 0; e.code != 0 && e.msg[k] != '\0'; k++)
+			assert_true((unsigned char)e.msg[k] >= ' ' && (unsigned char)e.msg[k] < 0x7f);
 	}
 }
 
@@ -500,7 +527,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		nf_test(hosts_are_known), nf_test(garbage_is_not_trusted), nf_test(added_to_an_unfinished_line),
-		nf_test(set_by_command), nf_test(hosts_that_no_line_holds),
+		nf_test(set_by_command), nf_test(set_lines_are_read), nf_test(hosts_that_no_line_holds),
 		nf_test(many_write_known_hosts), nf_test(many_processes_meet_a_host),
 		nf_test(hosts_that_others_wrote_are_not_trusted), nf_test(lines_with_a_nul), nf_test(no_regular_file),
 		certified_test(hosts_by_certificate), certified_test(asterisks_match_one_label),

@@ -97,7 +97,7 @@ bool known_hosts_patterns_ok(const char *patterns)
 		end = patterns + strcspn(patterns, ",");
 		/* a port follows, unless there is a second one */
 		colon = memchr(patterns, ':', (size_t)(end - patterns));
-		if (patterns[0] == '!' || (colon != NULL && (patterns[0] == '[' ||
+		if (patterns[0] == '!' || patterns[0] == '#' || (colon != NULL && (patterns[0] == '[' ||
 		    memchr(colon + 1, ':', (size_t)(end - colon - 1)) == NULL)) ||
 		    (g = first_pattern(patterns)) == NULL)
 			return false;
@@ -311,13 +311,14 @@ static int forget_host(const char *dir, const char *host, bool authority, struct
 
 int known_hosts_set(const char *dir, const char *host, bool authority, const char *fingerprint, struct ptcp_err *e)
 {
-	char line[HOST_LINE_BYTES + PTCP_FINGERPRINT_BYTES + sizeof marker + 2];
+	char line[HOST_LINE_BYTES + PTCP_FINGERPRINT_BYTES + sizeof marker + 2], shown[TEXT_NAME_BYTES];
 	int r, found;
 
 	if (authority ? !text_is_word(host) || !known_hosts_patterns_ok(host) : !host_ok(host))
 		return err_set(e, PTCP_EUSAGE, authority ?
 		    "%.200s: not host names, addresses or patterns, by commas, without ports (such as *.site.org)" :
-		    "%.200s: not a host that known_hosts can list (use its address)", host);
+		    "%.200s: not a host that known_hosts can list (use its address)",
+		    text_escape(shown, sizeof shown, host));
 	if (strlen(host) >= HOST_LINE_BYTES - sizeof marker)
 		return err_set(e, PTCP_EUSAGE, "the name of the host is too long for known_hosts (use its address)");
 	if (fingerprint != NULL && (r = known_hosts_check_revoked(dir, host, fingerprint, e)) < 0)
