@@ -781,8 +781,9 @@ PTCP_API int ptcp_read_new(struct ptcp_task **out, const struct ptcp_transfer_op
     const struct ptcp_read_opts *r, struct ptcp_err *e);
 
 /* Connections that outlive tasks: a task on remote files that ptcp_task_keep() gives a handle takes over a connection to
- * its host, and leaves it to the next task at its end, up to 8 at a time, for 45 s each. Any thread; of tasks with the
- * same options for connections only. Not through ssh. After fork() the child makes connections of its own. */
+ * its host, and leaves it to the next task at its end, up to 8 at a time, for 45 s each. Any thread. Tasks with another
+ * config_dir, other fingerprints or another family share none. Not through ssh. After fork() the child makes connections
+ * of its own. */
 struct ptcp_host;
 PTCP_API int ptcp_host_open(struct ptcp_host **out, struct ptcp_err *e);
 /* After the end of its tasks; NULL is fine. */

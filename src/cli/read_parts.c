@@ -179,6 +179,7 @@ static int read_into(const struct ptcp_transfer_opts *o, const char *url, const 
     uint64_t *bytes, struct ptcp_err *e)
 {
 	struct atomic_file file;
+	struct stat st;
 	mode_t mask;
 	int r;
 
@@ -188,7 +189,7 @@ static int read_into(const struct ptcp_transfer_opts *o, const char *url, const 
 		return file_failed(path, e);
 	mask = umask(0);
 	umask(mask);
-	fchmod(fileno(file.f), 0666 & ~mask);
+	fchmod(fileno(file.f), lstat(path, &st) == 0 && S_ISREG(st.st_mode) ? st.st_mode & 0777 : 0666 & ~mask);
 	r = parts_read(o, NULL, url, p, file.f, bytes, e);
 	if (!atomic_file_end(&file, r == 0, o->fsync != PTCP_FSYNC_NONE) && r == 0)
 		r = file_failed(path, e);

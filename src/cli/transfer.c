@@ -404,6 +404,19 @@ static int run_transfer(struct transfer_args *a, struct output *out, transfer_ne
 	return r;
 }
 
+/* Options about which files are received, and what becomes of those that exist. */
+static bool has_rules(const struct ptcp_transfer_opts *o)
+{
+#define IS_ON(member, ...) || o->member
+#define IS_GIVEN(type, member, initial, ...) || o->member != (initial)
+	return o->wire.inplace PTCP_OPTIONS_SELECTION(IS_ON, IS_ON, IS_GIVEN, PTCP_NO_ROW)
+	    PTCP_OPTIONS_EXISTING(IS_ON, IS_ON, IS_GIVEN, PTCP_NO_ROW)
+	    PTCP_OPTIONS_OLDER(IS_ON, IS_ON, IS_GIVEN, PTCP_NO_ROW)
+	    PTCP_OPTIONS_COPYING(IS_ON, IS_ON, IS_GIVEN, PTCP_NO_ROW);
+#undef IS_ON
+#undef IS_GIVEN
+}
+
 /* recv --range: no transfer, but a request for these bytes. */
 static int run_parts(struct transfer_args *a, struct ptcp_result *result, struct ptcp_err *e)
 {
@@ -411,8 +424,9 @@ static int run_parts(struct transfer_args *a, struct ptcp_result *result, struct
 	struct mono begun = mono_now();
 	int r;
 
-	if (a->n_srcs != 1 || a->files_from != NULL || a->rules.n > 0 || opts(a)->dry_run)
-		return err_set(e, PTCP_EUSAGE, "--range: for one file, without rules and a dry run (leave these out)");
+	if (a->n_srcs != 1 || a->files_from != NULL || a->rules.n > 0 || has_rules(opts(a)))
+		return err_set(e, PTCP_EUSAGE, "--range: for one file, without a dry run, and without rules about "
+		    "files and existing ones (leave these out)");
 	if ((r = parts_read_to(opts(a), a->srcs[0], &a->parts, a->dest, &p->bytes, e)) == 0)
 		p->files = 1;
 	p->total_files = 1;

@@ -3,6 +3,7 @@
 #include "client/kept_host.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,7 +18,7 @@ static const uint64_t kept_ns = 45 * NS_PER_S; /* the server closes an unused co
 
 struct kept {
 	struct chan *chan; /* attached to no loop */
-	char name[REMOTE_USER_BYTES + SOCK_HOST_BYTES];
+	char *terms;
 	struct mono since;
 };
 
@@ -44,8 +45,11 @@ void ptcp_host_close(struct ptcp_host *h)
 {
 	if (h == NULL)
 		return;
-	while (h->pid == getpid() && h->n > 0)
-		chan_free(h->kept[--h->n].chan);
+	while (h->n > 0) {
+		free(h->kept[--h->n].terms);
+		if (h->pid == getpid())
+			chan_free(h->kept[h->n].chan);
+	}
 	pthread_mutex_destroy(&h->lock);
 	free(h);
 }
@@ -69,10 +73,30 @@ static bool is_quiet(const struct chan *c)
 	return recv(chan_fd(c), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
 }
 
+/* To whom, as whom and by whose word a connection was made; to be freed. NULL: without memory. */
+static char *terms_of(const struct ptcp_task *t)
+{
+	const struct ptcp_transfer_opts *o = &t->o;
+	char *text = NULL;
+	size_t bytes, i;
+	FILE *f = open_memstream(&text, &bytes);
+
+	if (f == NULL)
+		return NULL;
+	fprintf(f, "%s\n%s\n%d", t->known_as, o->config_dir != NULL ? o->config_dir : "", o->family);
+	for (i = 0; i < o->n_fingerprints; i++)
+		fprintf(f, "\n%s", o->fingerprints[i]);
+	if (fclose(f) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
 static struct chan *take_at(struct ptcp_host *h, unsigned i)
 {
 	struct chan *c = h->kept[i].chan;
 
+	free(h->kept[i].terms);
 	h->kept[i] = h->kept[--h->n];
 	return c;
 }
@@ -90,16 +114,18 @@ struct chan *host_take(struct ptcp_task *t)
 {
 	struct ptcp_host *h = t->remote_job->host;
 	struct chan *c = NULL;
+	char *terms;
 	unsigned i;
 
-	if (h == NULL || h->pid != getpid())
+	if (h == NULL || h->pid != getpid() || (terms = terms_of(t)) == NULL)
 		return NULL;
 	pthread_mutex_lock(&h->lock);
 	drop_old(h, mono_now());
 	for (i = h->n; i-- > 0 && c == NULL;)
-		if (strcmp(h->kept[i].name, t->known_as) == 0)
+		if (strcmp(h->kept[i].terms, terms) == 0)
 			c = take_at(h, i);
 	pthread_mutex_unlock(&h->lock);
+	free(terms);
 	t->remote_job->reused = c != NULL;
 	return c;
 }
@@ -108,19 +134,19 @@ void host_give(struct ptcp_task *t)
 {
 	struct remote_job *j = t->remote_job;
 	struct ptcp_host *h = j != NULL ? j->host : NULL;
-	struct kept *k;
+	char *terms;
 
 	if (h == NULL || !j->complete || t->chan == NULL || t->target.ssh || h->pid != getpid() ||
-	    !chan_is_idle(t->chan))
+	    !chan_is_idle(t->chan) || (terms = terms_of(t)) == NULL)
 		return;
 	pthread_mutex_lock(&h->lock);
 	drop_old(h, mono_now());
 	if (h->n < KEPT_MAX) {
 		chan_detach(t->chan);
-		k = &h->kept[h->n++];
-		*k = (struct kept){ .chan = t->chan, .since = mono_now() };
-		strcpy(k->name, t->known_as);
+		h->kept[h->n++] = (struct kept){ .chan = t->chan, .terms = terms, .since = mono_now() };
 		t->chan = NULL;
+		terms = NULL;
 	}
 	pthread_mutex_unlock(&h->lock);
+	free(terms);
 }

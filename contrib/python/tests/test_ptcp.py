@@ -247,6 +247,8 @@ class Transfers(Case):
         self.assertEqual(len(ptcp.ls(at, **kept)), 22)
         self.assertEqual(ptcp.read_ranges(f"{at}/data", [(i, i + 1) for i in range(5000)], **kept), [bytes(1)] * 5000)
         self.assertEqual(proxy.connections, 5)
+        with self.assertRaises(ptcp.RefusedError):  # another pin is not that of the connection
+            ptcp.ls(at, **{**kept, "fingerprints": ["SHA256:" + "A" * 43]})
         ptcp.rm(at, recursive=True, **kept)
 
     def test_forks(self):
