@@ -164,6 +164,45 @@ bool published_has_file(const struct published *p, uint64_t dev, uint64_t ino)
 	return p != NULL && (p->full || is_in(p, file_id(dev, ino), true));
 }
 
+/* Claims of a file: `by` is the hash of a name that is written to, or one of the following. */
+enum { WRITTEN = 1, KEPT = 2 };
+
+static uint64_t claim_id(uint64_t dev, uint64_t ino, uint64_t by)
+{
+	const uint64_t all[3] = { dev, ino, by };
+
+	return not_0(hash_content(all, sizeof all));
+}
+
+static bool others_write(const struct published *p, uint64_t dev, uint64_t ino, uint64_t name)
+{
+	return is_in(p, claim_id(dev, ino, WRITTEN), true) && !is_in(p, claim_id(dev, ino, name), true);
+}
+
+bool published_may_write(struct published *p, const struct dir *d, const char *name, uint64_t dev, uint64_t ino)
+{
+	uint64_t id = path_id(d, name);
+
+	if (p == NULL)
+		return true;
+	if (p->full || is_in(p, file_id(dev, ino), true) || is_in(p, claim_id(dev, ino, KEPT), true) ||
+	    others_write(p, dev, ino, id))
+		return false;
+	add(p, claim_id(dev, ino, WRITTEN));
+	add(p, claim_id(dev, ino, id));
+	return !p->full;
+}
+
+bool published_may_keep(struct published *p, const struct dir *d, const char *name, uint64_t dev, uint64_t ino)
+{
+	if (p == NULL)
+		return true;
+	if (others_write(p, dev, ino, path_id(d, name)))
+		return false;
+	add(p, claim_id(dev, ino, KEPT));
+	return true;
+}
+
 int published_refuse(const struct published *p, const struct dir *d, const char *name, struct ptcp_err *e)
 {
 	return fs_err_set(e, PTCP_EREFUSED, EEXIST, d, name, p != NULL && p->full ?

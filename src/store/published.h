@@ -41,6 +41,11 @@ bool published_has(struct published *p, const struct dir *d, int at, const char 
     const struct stat *st, bool before);
 /* Whether a file of the transfer is this file, under any name. */
 bool published_has_file(const struct published *p, uint64_t dev, uint64_t ino);
+/* For a file with several names, in the order of inspection: whether the transfer may write into it under this name, as
+ * no other name of it is published, kept or written to. */
+bool published_may_write(struct published *p, const struct dir *d, const char *name, uint64_t dev, uint64_t ino);
+/* Whether it may be kept as it is under this name: then nothing is written into it under another. */
+bool published_may_keep(struct published *p, const struct dir *d, const char *name, uint64_t dev, uint64_t ino);
 /* PTCP_EREFUSED: the name is that of a published file. */
 int published_refuse(const struct published *p, const struct dir *d, const char *name, struct ptcp_err *e);
 

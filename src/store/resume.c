@@ -402,6 +402,25 @@ static int check_name(const struct sink *s, struct ptcp_err *e)
 	    "the file system permits no such character in a name (rename the source)");
 }
 
+/* Two sources never meet in one file: a name of a file that is written to under another name gets a file of its own,
+ * also if the file seems to be up to date; and into a file that is up to date nothing is written under another name. */
+static enum rules_answer choose_in_place(struct sink *s, const struct stat *st, enum rules_answer answer)
+{
+	struct published *p = s->meta.published;
+	uint64_t dev = (uint64_t)st->st_dev, ino = (uint64_t)st->st_ino;
+
+	s->in_place = false;
+	if (!s->opts.in_place || s->meta.backup != NULL || !S_ISREG(st->st_mode))
+		return answer;
+	if (answer == RULES_COMPARE || answer == RULES_RECEIVE)
+		s->in_place = st->st_nlink < 2 ? !published_has_file(p, dev, ino) :
+		    published_may_write(p, s->dir, s->name, dev, ino);
+	else if (answer != RULES_UNCHANGED)
+		return answer;
+	return s->in_place || st->st_nlink < 2 || published_may_keep(p, s->dir, s->name, dev, ino) ? answer :
+	    RULES_RECEIVE;
+}
+
 static int inspect_target(struct sink *s, int at, enum look how, struct sink_existing *out, struct ptcp_err *e)
 {
 	struct rules_entry there = { .type = RULES_NOTHING };
@@ -428,8 +447,7 @@ static int inspect_target(struct sink *s, int at, enum look how, struct sink_exi
 	out->is_new = there.type == RULES_NOTHING;
 	out->held_bytes = there.type == RULES_FILE ? there.size_bytes : 0;
 	if (how == INSPECT)
-		s->in_place = s->opts.in_place && s->meta.backup == NULL && there.type == RULES_FILE &&
-		    !published_has_file(s->meta.published, (uint64_t)st.st_dev, (uint64_t)st.st_ino);
+		answer = choose_in_place(s, &st, answer);
 	if (how == INSPECT && there.type == RULES_FILE && s->opts.delta && sink_has_journal(s) && !s->in_place)
 		s->basis_bytes = there.size_bytes;
 	if (collides(s, at, &st, how, answer))
