@@ -159,11 +159,6 @@ bool published_has(struct published *p, const struct dir *d, int at, const char 
 	return p->dev == st->st_dev && p->ignores_case && is_in(p, path_id(d, name), before);
 }
 
-bool published_has_file(const struct published *p, uint64_t dev, uint64_t ino)
-{
-	return p != NULL && (p->full || is_in(p, file_id(dev, ino), true));
-}
-
 /* Claims of a file: `by` is the hash of a name that is written to, or one of the following. */
 enum { WRITTEN = 1, KEPT = 2 };
 
@@ -177,6 +172,13 @@ static uint64_t claim_id(uint64_t dev, uint64_t ino, uint64_t by)
 static bool others_write(const struct published *p, uint64_t dev, uint64_t ino, uint64_t name)
 {
 	return is_in(p, claim_id(dev, ino, WRITTEN), true) && !is_in(p, claim_id(dev, ino, name), true);
+}
+
+bool published_writes(const struct published *p, const struct dir *d, const char *name, const struct stat *st)
+{
+	uint64_t by = st->st_nlink < 2 ? WRITTEN : path_id(d, name);
+
+	return p != NULL && name_set_has(&p->now, claim_id(st->st_dev, st->st_ino, by));
 }
 
 bool published_may_write(struct published *p, const struct dir *d, const char *name, uint64_t dev, uint64_t ino)

@@ -39,13 +39,14 @@ void published_add_name(struct published *p, struct dir *d, const char *name);
  * determined: the name may be another one of a file with several names. `before`: earlier sessions count, too. */
 bool published_has(struct published *p, const struct dir *d, int at, const char *name,
     const struct stat *st, bool before);
-/* Whether a file of the transfer is this file, under any name. */
-bool published_has_file(const struct published *p, uint64_t dev, uint64_t ino);
-/* For a file with several names, in the order of inspection: whether the transfer may write into it under this name, as
- * no other name of it is published, kept or written to. */
+/* In the order of inspection: whether the transfer may write into a file under this name, as no other name of it is
+ * published, kept or written to. */
 bool published_may_write(struct published *p, const struct dir *d, const char *name, uint64_t dev, uint64_t ino);
-/* Whether it may be kept as it is under this name: then nothing is written into it under another. */
+/* For a file with several names: whether it may be kept as it is under this name; then nothing is written into it under
+ * another. */
 bool published_may_keep(struct published *p, const struct dir *d, const char *name, uint64_t dev, uint64_t ino);
+/* Whether this session may already write into the file under this name, for another source. */
+bool published_writes(const struct published *p, const struct dir *d, const char *name, const struct stat *st);
 /* PTCP_EREFUSED: the name is that of a published file. */
 int published_refuse(const struct published *p, const struct dir *d, const char *name, struct ptcp_err *e);
 

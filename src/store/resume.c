@@ -402,6 +402,12 @@ static int check_name(const struct sink *s, struct ptcp_err *e)
 	    "the file system permits no such character in a name (rename the source)");
 }
 
+/* Another source of this name is writing into the file. */
+static bool is_taken(const struct sink *s, const struct stat *st)
+{
+	return s->opts.in_place && S_ISREG(st->st_mode) && published_writes(s->meta.published, s->dir, s->name, st);
+}
+
 /* Two sources never meet in one file: a name of a file that is written to under another name gets a file of its own,
  * also if the file seems to be up to date; and into a file that is up to date nothing is written under another name. */
 static enum rules_answer choose_in_place(struct sink *s, const struct stat *st, enum rules_answer answer)
@@ -413,8 +419,7 @@ static enum rules_answer choose_in_place(struct sink *s, const struct stat *st, 
 	if (!s->opts.in_place || s->meta.backup != NULL || !S_ISREG(st->st_mode))
 		return answer;
 	if (answer == RULES_COMPARE || answer == RULES_RECEIVE)
-		s->in_place = st->st_nlink < 2 ? !published_has_file(p, dev, ino) :
-		    published_may_write(p, s->dir, s->name, dev, ino);
+		s->in_place = published_may_write(p, s->dir, s->name, dev, ino);
 	else if (answer != RULES_UNCHANGED)
 		return answer;
 	return s->in_place || st->st_nlink < 2 || published_may_keep(p, s->dir, s->name, dev, ino) ? answer :
@@ -426,6 +431,7 @@ static int inspect_target(struct sink *s, int at, enum look how, struct sink_exi
 	struct rules_entry there = { .type = RULES_NOTHING };
 	enum rules_answer answer;
 	struct stat st = { 0 };
+	bool taken = false;
 	int r, sys;
 
 	if (dir_sys(s->dir)->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
@@ -446,10 +452,14 @@ static int inspect_target(struct sink *s, int at, enum look how, struct sink_exi
 	answer = judge(s, &there);
 	out->is_new = there.type == RULES_NOTHING;
 	out->held_bytes = there.type == RULES_FILE ? there.size_bytes : 0;
-	if (how == INSPECT)
+	if (how == INSPECT) {
+		taken = is_taken(s, &st);
 		answer = choose_in_place(s, &st, answer);
+	}
 	if (how == INSPECT && there.type == RULES_FILE && s->opts.delta && sink_has_journal(s) && !s->in_place)
 		s->basis_bytes = there.size_bytes;
+	if (taken && answer != RULES_KEEP)
+		return published_refuse(s->meta.published, s->dir, s->name, e);
 	if (collides(s, at, &st, how, answer))
 		return published_refuse(s->meta.published, s->dir, s->name, e);
 	switch (answer) {
