@@ -68,7 +68,8 @@ void receive_room_count(struct session *sess, const struct receive_entry *t, boo
 		return;
 	m->bytes += needed_bytes(t, fresh);
 	m->entries += fresh || t->existing.is_new;
-	if (m->lacks.code == 0 && in_base(sess, t))
+	/* A file in place needs no new name. */
+	if (m->lacks.code == 0 && in_base(sess, t) && (t->sink == NULL || !sink_is_in_place(t->sink)))
 		lack_permission(sess, &m->lacks);
 }
 

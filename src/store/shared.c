@@ -30,6 +30,7 @@ const char *sink_part(const struct sink *s, char *out) { return part_name(out, s
 struct dir *sink_dir(const struct sink *s) { return s->dir; }
 uint64_t sink_size(const struct sink *s) { return s->size_bytes; }
 bool sink_is_sparse(const struct sink *s) { return s->opts.sparse; }
+bool sink_is_in_place(const struct sink *s) { return s->in_place; }
 
 bool sink_is_part(const char *name)
 {

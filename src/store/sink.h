@@ -217,6 +217,7 @@ const char *sink_part(const struct sink *s, char *out);
 struct dir *sink_dir(const struct sink *s); /* borrowed */
 uint64_t sink_size(const struct sink *s);
 bool sink_is_sparse(const struct sink *s);
+bool sink_is_in_place(const struct sink *s); /* known after sink_inspect() */
 /* Whether the name is one that sink_part() may return. */
 bool sink_is_part(const char *name);
 /* A block was written and flushed by another host. Any thread. */
