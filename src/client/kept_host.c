@@ -73,7 +73,7 @@ static bool is_quiet(const struct chan *c)
 	return recv(chan_fd(c), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
 }
 
-/* To whom, as whom and by whose word a connection was made; to be freed. NULL: without memory. */
+/* The host, identity and fingerprints of a connection; to be freed. NULL: without memory. */
 static char *terms_of(const struct ptcp_task *t)
 {
 	const struct ptcp_transfer_opts *o = &t->o;

@@ -1,4 +1,4 @@
-/* Older files at the receiving end: --delete-excluded, --backup, --backup-dir and --suffix. */
+/* Existing files at the receiving end: --delete-excluded, --backup, --backup-dir and --suffix, and --inplace. */
 #include <string.h>
 
 #include "client/task_impl.h"
@@ -24,20 +24,34 @@ static int check(const struct ptcp_older *o, struct ptcp_err *e)
 	return 0;
 }
 
+/* An interrupted file in place has the time of the last write, and perhaps the size of the source. */
+static int check_in_place(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
+{
+	const char *rule = o->update ? "--update" : o->size_only ? "--size-only" :
+	    o->older.modify_window_s > 0 ? "--modify-window" : NULL;
+
+	if (is_wanted(&o->older))
+		return err_set(e, PTCP_ENOTYET, "--backup: with --inplace: not available yet (leave one of them out)");
+	if (rule != NULL)
+		return err_set(e, PTCP_EUSAGE, "%s: with --inplace, interrupted files would count as complete (leave "
+		    "one of them out)", rule);
+	return 0;
+}
+
 int older_take(struct ptcp_task *t, struct ptcp_err *e)
 {
 	const struct ptcp_older *o = &t->o.older;
 	const char *suffix = suffix_of(o);
 	int r;
 
+	if (t->o.wire.inplace && (r = check_in_place(&t->o, e)) < 0)
+		return r;
 	if (o->delete_excluded && !t->o.delete_extra)
 		return err_set(e, PTCP_EUSAGE, "--delete-excluded: without --delete (add it)");
 	if (!is_wanted(o) && o->suffix == NULL)
 		return 0;
 	if (t->remote_job != NULL)
 		return err_set(e, PTCP_ENOTYET, "--backup: between two other hosts: not available yet (leave it out)");
-	if (t->o.wire.inplace && is_wanted(o))
-		return err_set(e, PTCP_ENOTYET, "--backup: with --inplace: not available yet (leave one of them out)");
 	if ((r = check(o, e)) < 0)
 		return r;
 	t->files.backup = (struct backup_opts){ .dir = o->backup_dir, .suffix = suffix, .own = true };

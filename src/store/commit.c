@@ -39,6 +39,8 @@ static int set_meta(struct sink *s, struct ptcp_err *e)
 	mode_t mode;
 	int fd = s->part.fd, dropped, refused = 0, late = 0;
 
+	if ((late = sink_cut_rest(s, e)) < 0)
+		return late;
 	/* A new length costs a program its capabilities. */
 	if ((s->end_bytes != s->final_bytes || sink_wants_direct(s)) && sys->ftruncate(fd, (off_t)s->final_bytes) != 0)
 		return fs_err_sys(e, errno, s->dir, s->name, "cannot set the length");

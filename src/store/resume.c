@@ -166,7 +166,7 @@ static int inspect_part(struct sink *s, int at, struct sink_existing *out, struc
 	return r;
 }
 
-/* All blocks of a file in place are candidates, and the rest is cut off. */
+/* All blocks of a file in place are candidates; the rest behind them is cut off later, see sink_cut_rest(). */
 static int inspect_in_place(struct sink *s, int at, struct sink_existing *out, struct ptcp_err *e)
 {
 	uint32_t n = (uint32_t)((s->size_bytes + s->opts.block_bytes - 1) / s->opts.block_bytes), there;
@@ -180,8 +180,6 @@ static int inspect_in_place(struct sink *s, int at, struct sink_existing *out, s
 	sink_number_part(s);
 	there = s->part.size_bytes >= s->size_bytes ? n : (uint32_t)(s->part.size_bytes / s->opts.block_bytes);
 	s->end_bytes = there < n ? (uint64_t)there * s->opts.block_bytes : s->part.size_bytes;
-	if (there < n && dir_sys(s->dir)->ftruncate(s->part.fd, (off_t)s->end_bytes) != 0)
-		return fs_err_sys(e, errno, s->dir, s->name, "cannot shorten the file");
 	if ((r = sink_begin_direct_alone(s, e)) < 0)
 		return r;
 	if (there == 0)

@@ -227,6 +227,16 @@ int sink_owns_part_name(const struct sink *s, int at)
 	return (uint64_t)st.st_dev == s->part.dev && (uint64_t)st.st_ino == s->part.ino;
 }
 
+int sink_cut_rest(struct sink *s, struct ptcp_err *e)
+{
+	if (!s->in_place || s->part.size_bytes <= s->end_bytes)
+		return 0;
+	if (dir_sys(s->dir)->ftruncate(s->part.fd, (off_t)s->end_bytes) != 0)
+		return fs_err_sys(e, errno, s->dir, s->name, "cannot shorten the file");
+	s->part.size_bytes = s->end_bytes;
+	return 0;
+}
+
 int sink_enter(struct sink *s, bool whole, int *fd, struct ptcp_err *e)
 {
 	int r = 0, at;
@@ -245,6 +255,8 @@ int sink_enter(struct sink *s, bool whole, int *fd, struct ptcp_err *e)
 			dir_fd_done(s->dir);
 		}
 	}
+	if (r == 0)
+		r = sink_cut_rest(s, e);
 	if (r == 0) {
 		s->writers++;
 		*fd = s->part.fd;

@@ -102,6 +102,9 @@ void sink_remove_journal(struct sink *s, int at);
 
 /* The part's descriptor for writing, until sink_leave(); opens the part. `whole`: the file is written at once. */
 int sink_enter(struct sink *s, bool whole, int *fd, struct ptcp_err *e);
+/* Of a file in place, with s->lock held or alone: cuts off what follows its last whole block, which the source has
+ * otherwise. Not before the first use, so that a transfer that is refused leaves the file as it was. */
+int sink_cut_rest(struct sink *s, struct ptcp_err *e);
 /* The descriptor of the open part, usable until sink_leave(); -1 without a part. */
 int sink_enter_open(struct sink *s);
 /* Ends a use of the descriptor, which wrote up to `end_bytes` (0: no write). */
