@@ -115,6 +115,8 @@ static void set_by_command(void **state)
 		{ "a:1 A\n", "#a", false, NULL, PTCP_EUSAGE, "a:1 A\n" },
 		{ "a:1 A\n", "", true, A, PTCP_EUSAGE, "a:1 A\n" },
 		{ "a:1 A\n", "#a", true, A, PTCP_EUSAGE, "a:1 A\n" }, /* would begin a comment */
+		{ "a:1 A\n", "*.x", false, B, PTCP_EUSAGE, "a:1 A\n" },
+		{ "*.x A\n", "*.x", false, NULL, 1, "" },
 		{ "a:1 B\n", "a:1", false, A, PTCP_EREFUSED, "a:1 B\n" }, /* the last: A is revoked */
 	};
 	char text[LONG_BYTES], got[LONG_BYTES] = "";

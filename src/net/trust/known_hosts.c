@@ -319,6 +319,9 @@ int known_hosts_set(const char *dir, const char *host, bool authority, const cha
 		    "%.200s: not host names, addresses or patterns, by commas, without ports (such as *.site.org)" :
 		    "%.200s: not a host that known_hosts can list (use its address)",
 		    text_escape(shown, sizeof shown, host));
+	if (!authority && fingerprint != NULL && strpbrk(host, "*?,") != NULL)
+		return err_set(e, PTCP_EUSAGE, "%.200s: one fingerprint for several hosts (name one host, or the "
+		    "fingerprint of an authority)", text_escape(shown, sizeof shown, host));
 	if (strlen(host) >= HOST_LINE_BYTES - sizeof marker)
 		return err_set(e, PTCP_EUSAGE, "the name of the host is too long for known_hosts (use its address)");
 	if (fingerprint != NULL && (r = known_hosts_check_revoked(dir, host, fingerprint, e)) < 0)
