@@ -97,11 +97,22 @@ is_over() { ! kill -0 "$1" 2>/dev/null; }
 # at_least N COMMAND...: whether the command prints so large a number
 at_least() { [ "$("${@:2}")" -ge "$1" ] 2>/dev/null; }
 
+# ours PID: whether the process, or one of the group -PID, is of this script: the number of an ended one may be another's
+ours() {
+	local p
+	for p in $([[ $1 == -* ]] && pgrep -g "${1#-}" || echo "$1"); do
+		! grep -qsF "$tmp" "/proc/$p/environ" "/proc/$p/cmdline" || return 0
+		[[ $(readlink "/proc/$p/cwd") != "$tmp"* ]] || return 0
+	done
+	return 1
+}
+
 cleanup() {
 	local pid
 	trap '' INT TERM HUP # the second of two signals must not end this halfway
 	exec 2>/dev/null # the shell's remarks on what is killed
 	while read -r pid; do
+		ours "$pid" || continue
 		kill -CONT "$pid" 2>/dev/null
 		kill -KILL "$pid" 2>/dev/null
 	done <"$tmp/pids"
