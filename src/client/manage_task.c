@@ -164,15 +164,12 @@ static size_t prefix_of(const char *path)
 int ptcp_manage_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, enum ptcp_manage_op op,
     const char *const *urls, size_t n, const struct ptcp_manage_opts *m, struct ptcp_err *e)
 {
-	struct remote none = { .ssh = false };
 	struct remote_job *h;
 	struct ptcp_task *t;
 	int r;
 
-	if ((r = task_new(&t, o, e)) < 0)
+	if ((r = remote_job_new_task(&t, o, e)) < 0)
 		return r;
-	if ((r = remote_job_new(t, &none, e)) < 0)
-		return task_made(out, t, r);
 	h = t->remote_job;
 	ptcp_manage_opts_init(&h->manage);
 	if ((r = opts_copy(&h->manage, sizeof h->manage, m, "ptcp_manage_opts_init", e)) == 0 &&
@@ -289,15 +286,13 @@ bool ptcp_is_remote(const char *path)
 int ptcp_clean_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *url,
     const struct ptcp_clean_opts *clean, struct ptcp_err *e)
 {
-	struct remote none = { .ssh = false };
 	char shown[TEXT_NAME_BYTES];
 	struct ptcp_task *t;
 	int r;
 
-	if ((r = task_new(&t, o, e)) < 0)
+	if ((r = remote_job_new_task(&t, o, e)) < 0)
 		return r;
-	if ((r = remote_job_new(t, &none, e)) == 0 && (r = clean_take_opts(&t->remote_job->clean, clean, e)) == 0 &&
-	    (r = remote_parse(&t->target, url, e)) == 0)
+	if ((r = clean_take_opts(&t->remote_job->clean, clean, e)) == 0 && (r = remote_parse(&t->target, url, e)) == 0)
 		r = err_set(e, PTCP_EUSAGE, "%s: not on another host (write ptcp://HOST/DIRECTORY or HOST:DIRECTORY)",
 		    text_escape(shown, sizeof shown, url));
 	if (r > 0 && strlen(t->target.path) > WIRE_PATH_MAX)

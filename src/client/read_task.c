@@ -219,15 +219,12 @@ static const struct read_ops read_ops = { .put = put_request, .opened = on_opene
 int ptcp_read_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *url,
     const struct ptcp_read_opts *opts, struct ptcp_err *e)
 {
-	struct remote none = { .ssh = false };
 	struct remote_job *h;
 	struct ptcp_task *t;
 	int r;
 
-	if ((r = task_new(&t, o, e)) < 0)
+	if ((r = remote_job_new_task(&t, o, e)) < 0)
 		return r;
-	if ((r = remote_job_new(t, &none, e)) < 0)
-		return task_made(out, t, r);
 	h = t->remote_job;
 	h->read_ops = &read_ops;
 	if ((h->read = calloc(1, sizeof *h->read)) == NULL)

@@ -332,6 +332,17 @@ int remote_job_new(struct ptcp_task *t, const struct remote *to, struct ptcp_err
 	return 0;
 }
 
+int remote_job_new_task(struct ptcp_task **out, const struct ptcp_transfer_opts *o, struct ptcp_err *e)
+{
+	const struct remote none = { .ssh = false };
+	struct ptcp_task *t;
+	int r;
+
+	if ((r = task_new(&t, o, e)) < 0)
+		return r;
+	return task_made(out, t, remote_job_new(t, &none, e));
+}
+
 /* ---- The request ---- */
 
 static const struct remote *destination(const struct remote_job *h)

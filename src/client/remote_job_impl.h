@@ -92,6 +92,8 @@ int remote_job_take_urls(struct ptcp_task *t, const char *const *urls, size_t n,
 
 /* ---- remote_job.c ---- */
 
+/* A task of one remote host. */
+int remote_job_new_task(struct ptcp_task **out, const struct ptcp_transfer_opts *o, struct ptcp_err *e);
 /* Sends the next request on files, after the complete answer to the one before. */
 int remote_job_request_next(struct ptcp_task *t, struct ptcp_err *e);
 

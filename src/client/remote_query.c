@@ -11,13 +11,12 @@
 static int query_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     enum job_frames_state request, const char *at, struct ptcp_err *e)
 {
-	struct remote none = { .ssh = false };
 	struct ptcp_task *t;
 	int r;
 
-	if ((r = task_new(&t, o, e)) < 0)
+	if ((r = remote_job_new_task(&t, o, e)) < 0)
 		return r;
-	if ((r = remote_job_new(t, &none, e)) == 0 && (r = remote_parse_host(&t->target, at, e)) == 0)
+	if ((r = remote_parse_host(&t->target, at, e)) == 0)
 		r = task_name_target(t, e);
 	if (r == 0)
 		t->remote_job->request = request;
