@@ -305,6 +305,7 @@
 	    "model of the throughput (default: auto)") \
 	VALUE(SECONDS, probe_s, 0, 2.5, 50, "probe-time", "TIME", \
 	    "maximum duration of a probe (default: 30s with one stream to 10s with nine and more)") \
+	VALUE(SECONDS, time_s, 0, 0, 3600, "time", "TIME", "answer after this time of probing at the latest (default: no limit)") \
 	SWITCH(history, "history", 0, "answer from earlier probes, if a probe of 3 seconds agrees")
 
 #define PTCP_OPTIONS_MEASURE(SWITCH, VALUE) \

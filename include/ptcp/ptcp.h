@@ -149,9 +149,11 @@ enum ptcp_event_type {
 	                      * movers now, text */
 	PTCP_EVENT_CONGESTION, /* congestion control of the sender's streams, at the start and after a change: congestion,
 	                          text = reason */
+	PTCP_EVENT_ADVICE,   /* answer so far of ptcp_advise_new(), after 20 s of probing, then every 5 s: advice */
 };
 
 struct ptcp_status;
+struct ptcp_advice;
 
 enum ptcp_file_status { PTCP_FILE_DONE, PTCP_FILE_SKIPPED, PTCP_FILE_FAILED,
 	PTCP_FILE_DELETED, /* removed at the destination; the path is that of the destination */
@@ -211,6 +213,7 @@ struct ptcp_event {
 	 * relay, is full; the task connects again later */
 	unsigned ahead;
 	const char *congestion;       /* CONGESTION: "cubic" .. */
+	const struct ptcp_advice *advice; /* ADVICE: its ranges narrow while probing goes on */
 	/* START, PROGRESS and MOVERS of a striped transfer: the movers now */
 	const struct ptcp_mover_stats *movers;
 	size_t n_movers;
@@ -833,6 +836,9 @@ struct ptcp_advice_opts {
 	double probe_s;           /* max duration of a probe, s, 2.5 to 50; 0: 30 with one stream to 10 with nine and more */
 	bool history;             /* answer from the path history, if a probe of 3 s with the recommended number agrees;
 	                             without levels and probe_s (see ptcp_transfer_opts.no_history) */
+	/* Max duration of all probes, s, connecting apart: probes become shorter, to 2.5 s, and ranges wider. At least 2.5
+	 * for each number of streams, and 3 more with history, or PTCP_EUSAGE; 0: no limit */
+	double time_s;
 };
 #define PTCP_ADVICE_STREAMS_MAX 100000
 PTCP_API void ptcp_advice_opts_init(struct ptcp_advice_opts *o);

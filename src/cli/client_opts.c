@@ -237,6 +237,16 @@ static void show_warning(void *arg, const struct ptcp_event *ev)
 		terminal_line("ptcp: warning: %s", ev->text);
 }
 
+static void show_answer_so_far(const struct ptcp_advice *a)
+{
+	char line[256], rate[UNITS_TEXT_BYTES], low[UNITS_TEXT_BYTES], high[UNITS_TEXT_BYTES];
+
+	snprintf(line, sizeof line, "so far: %u stream%s: %s (%s to %s); probing goes on", a->streams,
+	    plural(a->streams), units_rate_text(rate, a->throughput_bps),
+	    units_rate_text(low, a->throughput_low_bps), units_rate_text(high, a->throughput_high_bps));
+	terminal_status(line);
+}
+
 static void show_streams(void *arg, const struct ptcp_event *ev)
 {
 	char line[256];
@@ -244,6 +254,8 @@ static void show_streams(void *arg, const struct ptcp_event *ev)
 	show_warning(arg, ev);
 	if (ev->type == PTCP_EVENT_WAITING)
 		terminal_status(connect_waiting_text(line, sizeof line, ev));
+	if (ev->type == PTCP_EVENT_ADVICE)
+		show_answer_so_far(ev->advice);
 	if (ev->type != PTCP_EVENT_STREAMS)
 		return;
 	snprintf(line, sizeof line, "probing with %u stream%s", ev->to, plural(ev->to));

@@ -27,8 +27,8 @@ void client_opts_fini(struct client_opts *a);
 /* Status line of a client that waits for a busy server. */
 const char *connect_waiting_text(char *buf, size_t cap, const struct ptcp_event *ev);
 
-/* Shows warnings, and on the status line the number of streams of a measurement, or the position in the server's
- * queue. */
+/* Shows warnings, and on the status line the number of streams of a measurement, the advice so far, or the position in
+ * the server's queue. */
 void connect_show_streams(struct client_opts *a);
 
 /* Runs the handle to completion; a signal cancels it. */

@@ -6,6 +6,13 @@
 #include "client/remote_job_impl.h"
 #include "core/err.h"
 
+static void on_told(void *arg, const struct ptcp_advice *so_far)
+{
+	struct ptcp_event ev = { .type = PTCP_EVENT_ADVICE, .advice = so_far };
+
+	task_emit(arg, &ev);
+}
+
 static int measure_task_start(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *target,
     struct prober *b, struct ptcp_err *e)
 {
@@ -19,6 +26,8 @@ static int measure_task_start(struct ptcp_task **out, const struct ptcp_transfer
 	t->prober = b;
 	b->loop = t->loop;
 	b->log = &t->context.log;
+	b->told = on_told;
+	b->told_arg = t;
 	t->o.streams = b->max_streams;
 	if ((r = remote_parse_host(&t->target, target, e)) == 0)
 		r = task_name_target(t, e);

@@ -22,10 +22,21 @@ struct share {
 	uint64_t older, younger;
 };
 
+/* What the levels so far have shown. */
+struct shown {
+	struct evidence evidence;
+	struct ptcp_probe probes[PTCP_PROBES_MAX];
+	size_t n_probes;
+	enum limit limit;       /* limit of the largest level */
+	unsigned limit_streams; /* streams of the largest level */
+	bool partly_limited;    /* a host, or limit_is_partial(), at a level */
+};
+
 struct advise {
 	struct prober base;
 	struct ptcp_advice_opts o;
 	struct mono started;
+	struct mono tells; /* when the answer so far is due */
 	unsigned level[PTCP_PROBES_MAX];
 	size_t n_levels, at;
 	bool recalled;     /* the probes are from the history, */
@@ -34,6 +45,7 @@ struct advise {
 	bool contradicted; /* a check did not agree */
 	/* the present level: */
 	struct mono begun, sampled;
+	double longest_s;
 	uint64_t acked, acked_first;
 	struct tcpinfo first[PTCP_STREAMS_MAX];
 	bool seen[PTCP_STREAMS_MAX];
@@ -46,12 +58,7 @@ struct advise {
 	struct evidence_watch watch;
 	struct share at_half, at_end; /* shares at half of the level's max duration, and at the last sample */
 	/* results */
-	struct evidence evidence;
-	struct ptcp_probe probes[PTCP_PROBES_MAX];
-	size_t n_probes;
-	enum limit limit;       /* limit of the largest level */
-	unsigned limit_streams; /* streams of the largest level */
-	bool partly_limited; /* a host, or limit_is_partial(), at a level */
+	struct shown shown;
 	struct ptcp_advice advice;
 	bool advised;
 };
@@ -63,10 +70,26 @@ static struct advise *of(struct prober *b)
 
 /* ---- One level ---- */
 
-/* Max duration of a level. */
+/* Max duration of a level, if time is not short. */
 static double max_s(const struct advise *a, unsigned streams)
 {
 	return a->checks ? HISTORY_CHECK_S : a->o.probe_s > 0 ? a->o.probe_s : probe_max_s(streams);
+}
+
+/* Time left for probing; INFINITY: the options set no limit. */
+static double left_s(const struct advise *a)
+{
+	return a->o.time_s > 0 ? a->o.time_s - (double)mono_diff_ns(mono_now(), a->started) / 1e9 : INFINITY;
+}
+
+static double share_s(const struct advise *a)
+{
+	double longest_s[PTCP_PROBES_MAX];
+	size_t i;
+
+	for (i = a->at; i < a->n_levels; i++)
+		longest_s[i - a->at] = max_s(a, a->level[i]);
+	return probe_share_s(longest_s, a->n_levels - a->at, left_s(a));
 }
 
 static void start_level(struct advise *a, unsigned older)
@@ -89,7 +112,7 @@ static void observe_idle(struct advise *a)
 	double sum_s = 0;
 	unsigned i, n = 0;
 
-	if (a->base.receives || a->evidence.n > 0)
+	if (a->base.receives || a->shown.evidence.n > 0)
 		return;
 	for (i = 0; i < a->level[a->at] && i < PTCP_STREAMS_MAX; i++)
 		if (probe_session_tcpinfo(a->base.session, i, &now) && now.min_rtt_s > 0) {
@@ -97,9 +120,9 @@ static void observe_idle(struct advise *a)
 			n++;
 		}
 	if (n > 0)
-		a->evidence.idle_rtt_s = sum_s / n;
+		a->shown.evidence.idle_rtt_s = sum_s / n;
 	if (tcpinfo_read(&now, session_control_fd(a->base.session)) == 0 && now.min_rtt_s > 0)
-		a->evidence.base_rtt_s = now.min_rtt_s;
+		a->shown.evidence.base_rtt_s = now.min_rtt_s;
 }
 
 static void add_stream(struct advise *a, struct evidence_sample *t, unsigned i, const struct tcpinfo *now,
@@ -125,7 +148,7 @@ static void watch(struct advise *a, const struct evidence_sample *t, double rtt_
 	const struct evidence_sample *was = &a->total;
 
 	if (interval_s > 0 && n > 0)
-		evidence_watch_add(&a->watch, &a->evidence, &(struct evidence_sample){ .interval_s = interval_s,
+		evidence_watch_add(&a->watch, &a->shown.evidence, &(struct evidence_sample){ .interval_s = interval_s,
 		    .delivered_bytes = t->delivered_bytes - was->delivered_bytes,
 		    .sent_segments = t->sent_segments - was->sent_segments,
 		    .lost_segments = t->lost_segments - was->lost_segments, .rtt_s = rtt_s / n,
@@ -176,6 +199,7 @@ static void on_begun(void *arg)
 
 	memset(a->seen, 0, sizeof a->seen);
 	a->begun = a->sampled = mono_now();
+	a->longest_s = a->checks ? max_s(a, a->level[a->at]) : share_s(a);
 	observe_idle(a);
 	a->acked = a->acked_first = sample(a, 0, 0);
 	timer_set(a->base.timer, mono_add_ns(a->begun, SAMPLE_NS));
@@ -183,30 +207,40 @@ static void on_begun(void *arg)
 
 /* ---- From level to level ---- */
 
-static int advise(struct advise *a, struct ptcp_err *e)
+/* The answer to what was shown. */
+static int answer(struct ptcp_advice *out, const struct advise *a, const struct shown *s, struct ptcp_err *e)
 {
-	char congestion[sizeof a->advice.congestion];
+	struct ptcp_advice_opts o = a->o;
 	int r;
 
-	strcpy(congestion, a->advice.congestion);
-	a->o.congestion = congestion;
-	r = advice_of_probes(&a->advice, a->probes, a->n_probes, &a->evidence, &a->o, e);
-	a->o.congestion = NULL;
-	if (r < 0)
+	o.congestion = a->advice.congestion;
+	if ((r = advice_of_probes(out, s->probes, s->n_probes, &s->evidence, &o, e)) < 0)
 		return r;
-	a->advice.yields = a->base.session != NULL && session_lacks_congestion(a->base.session);
-	if (a->advice.yields || (!a->base.receives && a->advice.congestion_advice != NULL &&
-	    !sock_permits_congestion(a->advice.congestion_advice)))
-		a->advice.congestion_advice = NULL;
-	a->advice.limit = (enum ptcp_limit)a->limit;
-	a->advice.limit_advice = limit_advice(a->limit);
-	if (a->advice.limit_advice != NULL)
-		advice_of_hosts(&a->advice);
-	else if (a->partly_limited)
-		a->advice.warnings |= ADVICE_WARN_HOST_LIMITED;
-	a->advice.confident &= !a->partly_limited;
-	a->advised = true;
+	out->yields = a->base.session != NULL && session_lacks_congestion(a->base.session);
+	if (out->yields || (!a->base.receives && out->congestion_advice != NULL &&
+	    !sock_permits_congestion(out->congestion_advice)))
+		out->congestion_advice = NULL;
+	out->limit = (enum ptcp_limit)s->limit;
+	out->limit_advice = limit_advice(s->limit);
+	if (out->limit_advice != NULL)
+		advice_of_hosts(out);
+	else if (s->partly_limited)
+		out->warnings |= ADVICE_WARN_HOST_LIMITED;
+	out->confident &= !s->partly_limited;
 	return 0;
+}
+
+static int advise(struct advise *a, struct ptcp_err *e)
+{
+	struct ptcp_advice found;
+	int r;
+
+	ptcp_advice_init(&found);
+	if ((r = answer(&found, a, &a->shown, e)) == 0) {
+		a->advice = found;
+		a->advised = true;
+	}
+	return r;
 }
 
 /* Adds the level that the fit needs most, while time remains. */
@@ -215,7 +249,8 @@ static void add_level(struct advise *a)
 	unsigned granted = probe_session_granted(a->base.session), n = a->advice.next_probe;
 
 	if (n > 0 && a->n_levels < PTCP_PROBES_MAX &&
-	    (double)mono_diff_ns(mono_now(), a->started) < 1e9 * PROBE_LAST_START * max_s(a, 1))
+	    (double)mono_diff_ns(mono_now(), a->started) < 1e9 * PROBE_LAST_START * max_s(a, 1) &&
+	    left_s(a) >= PROBE_MIN_S)
 		a->level[a->n_levels++] = n < granted ? n : granted;
 }
 
@@ -246,15 +281,19 @@ static double older_ratio(const struct advise *a)
 	return a->at_half.older > 0 && younger > 0 ? older / younger : 1;
 }
 
-/* Adds the steady rate of the level to the probes. */
-static void add_probe(struct advise *a, const struct steady_result *s)
+/* Adds the steady rate of the present level. */
+static void add_level_to(struct shown *out, const struct advise *a, const struct steady_result *s)
 {
-	struct ptcp_probe *last = &a->probes[a->n_probes];
-	char text[EVIDENCE_TEXT_BYTES];
+	struct ptcp_probe *last = &out->probes[out->n_probes];
+	enum limit l = limit_of(&a->times);
 	struct probe p, before;
 
-	evidence_add_level(&a->evidence, &a->watch, a->level[a->at], s, a->older > 0 ? older_ratio(a) : 0);
-	log_at(a->base.log, LOG_DEBUG, "evidence", "%s", evidence_text(text, &a->evidence, a->level[a->at]));
+	if (a->level[a->at] >= out->limit_streams) {
+		out->limit = l;
+		out->limit_streams = a->level[a->at];
+	}
+	out->partly_limited |= limit_advice(l) != NULL || limit_is_partial(&a->times);
+	evidence_add_level(&out->evidence, &a->watch, a->level[a->at], s, a->older > 0 ? older_ratio(a) : 0);
 	probe_of_steady(&p, a->level[a->at], s);
 	if (a->older > 0) {
 		before = probe_of_public(&last[-1]);
@@ -262,7 +301,25 @@ static void add_probe(struct advise *a, const struct steady_result *s)
 		last[-1].error_bps = before.error_bps;
 	}
 	*last = probe_to_public(&p);
-	a->n_probes++;
+	out->n_probes++;
+}
+
+/* Tells the answer to the levels so far and to the present one, which goes on. */
+static void tell_so_far(struct advise *a)
+{
+	struct shown so_far = a->shown;
+	struct ptcp_advice found;
+	struct steady_result s;
+
+	ptcp_advice_init(&found);
+	if (a->checks || a->base.told == NULL || steady_result(&s, &a->settle) < 0)
+		return;
+	add_level_to(&so_far, a, &s);
+	if (answer(&found, a, &so_far, NULL) < 0)
+		return;
+	log_at(a->base.log, LOG_INFO, "advice", "so_far=1 streams=%u throughput_bps=%.0f low_bps=%.0f high_bps=%.0f",
+	    found.streams, found.throughput_bps, found.throughput_low_bps, found.throughput_high_bps);
+	a->base.told(a->base.told_arg, &found);
 }
 
 /* The levels of the options, or the default. */
@@ -270,6 +327,7 @@ static int take_levels(struct advise *a, struct ptcp_err *e)
 {
 	static const unsigned defaults[] = ADVICE_PROBES;
 	const unsigned *level = a->o.n_levels > 0 ? a->o.levels : defaults;
+	double least_s;
 	size_t i;
 
 	a->n_levels = a->o.n_levels > 0 ? a->o.n_levels : sizeof defaults / sizeof *defaults;
@@ -277,6 +335,10 @@ static int take_levels(struct advise *a, struct ptcp_err *e)
 		return err_set(e, PTCP_EUSAGE,
 		    "duration of a probe: must be %g to %g s (give another, or 0 for the default)",
 		    PROBE_MIN_S, PROBE_LONGEST_S);
+	least_s = PROBE_MIN_S * (double)a->n_levels + (a->o.history ? HISTORY_CHECK_S : 0);
+	if (a->o.time_s != 0 && !(a->o.time_s >= least_s))
+		return err_set(e, PTCP_EUSAGE, "time of probing: %zu numbers of streams take %g s at least (give more "
+		    "time, or fewer numbers)", a->n_levels, least_s);
 	if (a->n_levels > PTCP_PROBES_MAX)
 		return err_set(e, PTCP_EUSAGE, "probes: more than %d (leave some out)", PTCP_PROBES_MAX);
 	for (i = 0; i < a->n_levels; i++) {
@@ -348,10 +410,8 @@ static void forget(struct advise *a)
 	struct ptcp_err unused;
 
 	a->recalled = a->advised = false;
-	a->evidence = (struct evidence){ 0 };
-	a->n_probes = a->at = 0;
-	a->limit = LIMIT_UNKNOWN;
-	a->partly_limited = false;
+	a->shown = (struct shown){ 0 };
+	a->at = 0;
 	if (a->o.n_levels == 0)
 		take_levels(a, &unused); /* as in advise_new() */
 }
@@ -392,11 +452,11 @@ static void recall(struct prober *b, const struct history_entry *h, double age_s
 	if (!a->o.history || a->o.n_levels > 0 || a->o.probe_s > 0)
 		return;
 	for (i = 0; i < h->n_probes; i++)
-		a->probes[i] = probe_to_public(&h->probe[i]);
-	a->n_probes = h->n_probes;
-	a->evidence = h->evidence;
-	a->limit = h->limit;
-	a->partly_limited = h->partly_limited;
+		a->shown.probes[i] = probe_to_public(&h->probe[i]);
+	a->shown.n_probes = h->n_probes;
+	a->shown.evidence = h->evidence;
+	a->shown.limit = h->limit;
+	a->shown.partly_limited = h->partly_limited;
 	strcpy(a->advice.congestion, h->key.congestion);
 	a->age_s = age_s;
 	a->recalled = true;
@@ -420,7 +480,7 @@ static bool start_check(struct advise *a)
 
 static void end_level(struct advise *a)
 {
-	enum limit l = limit_of(&a->times);
+	char text[EVIDENCE_TEXT_BYTES];
 	struct steady_result s;
 	struct ptcp_err why;
 
@@ -435,12 +495,8 @@ static void end_level(struct advise *a)
 		end_check(a, &s);
 		return;
 	}
-	if (a->level[a->at] >= a->limit_streams) {
-		a->limit = l;
-		a->limit_streams = a->level[a->at];
-	}
-	a->partly_limited |= limit_advice(l) != NULL || limit_is_partial(&a->times);
-	add_probe(a, &s);
+	add_level_to(&a->shown, a, &s);
+	log_at(a->base.log, LOG_DEBUG, "evidence", "%s", evidence_text(text, &a->shown.evidence, a->level[a->at]));
 	next_level(a);
 }
 
@@ -448,7 +504,6 @@ static void on_advise_timer(void *arg)
 {
 	struct advise *a = arg;
 	struct mono now = mono_now();
-	double longest_s = max_s(a, a->level[a->at]);
 	uint64_t elapsed = mono_diff_ns(now, a->begun), step = mono_diff_ns(now, a->sampled);
 	uint64_t acked = sample(a, (double)elapsed / 1e9, (double)step / 1e9);
 
@@ -457,13 +512,18 @@ static void on_advise_timer(void *arg)
 	    a->level[a->at], (double)elapsed / 1e9, 8e9 * (double)(acked - a->acked) / (double)step);
 	a->acked = acked;
 	a->sampled = now;
-	if ((double)elapsed >= 1e9 * longest_s / 2 && a->at_half.younger == 0)
+	if ((double)elapsed >= 1e9 * a->longest_s / 2 && a->at_half.younger == 0)
 		a->at_half = a->at_end;
-	if (probe_is_done(&a->settle, (double)elapsed / 1e9, evidence_watch_cycle_s(&a->watch, &a->evidence,
-	    a->level[a->at]), longest_s) || a->acked - a->acked_first >= MAX_BYTES)
+	if (probe_is_done(&a->settle, (double)elapsed / 1e9, evidence_watch_cycle_s(&a->watch,
+	    &a->shown.evidence, a->level[a->at]), a->longest_s) || a->acked - a->acked_first >= MAX_BYTES) {
 		end_level(a);
-	else
-		timer_set(a->base.timer, mono_add_ns(now, SAMPLE_NS));
+		return;
+	}
+	timer_set(a->base.timer, mono_add_ns(now, SAMPLE_NS));
+	if (now.ns >= a->tells.ns) {
+		a->tells = mono_add_ns(now, (uint64_t)(1e9 * ADVICE_AGAIN_S));
+		tell_so_far(a);
+	}
 }
 
 static void on_clear(void *arg)
@@ -485,7 +545,7 @@ static void running(struct prober *b, struct session *sess)
 	size_t i;
 
 	a->started = mono_now();
-	a->limit_streams = 0;
+	a->tells = mono_add_ns(a->started, (uint64_t)(1e9 * ADVICE_FIRST_S));
 	for (i = 0; i < a->n_levels; i++)
 		max = a->level[i] > max ? a->level[i] : max;
 	if (prober_begin(b, sess, &probe_session_ops, on_advise_timer, max) && !start_check(a))
@@ -549,12 +609,12 @@ bool advise_remember(const struct prober *b, struct history_entry *h)
 	if (advise_advice(b) == NULL || a->advice.from_history)
 		return false;
 	strcpy(h->key.congestion, a->advice.congestion);
-	if (a->limit != LIMIT_NETWORK)
+	if (a->shown.limit != LIMIT_NETWORK)
 		return a->contradicted;
-	h->evidence = a->evidence;
-	h->limit = a->limit;
-	h->partly_limited = a->partly_limited;
-	for (i = 0; i < a->n_probes && h->n_probes < HISTORY_PROBES_MAX; i++)
-		h->probe[h->n_probes++] = probe_of_public(&a->probes[i]);
+	h->evidence = a->shown.evidence;
+	h->limit = a->shown.limit;
+	h->partly_limited = a->shown.partly_limited;
+	for (i = 0; i < a->shown.n_probes && h->n_probes < HISTORY_PROBES_MAX; i++)
+		h->probe[h->n_probes++] = probe_of_public(&a->shown.probes[i]);
 	return true;
 }

@@ -27,6 +27,9 @@ struct prober {
 	unsigned max_streams;    /* number of streams to request of the acceptor */
 	bool judges_streams;     /* the result is about the number of streams */
 	bool receives;           /* the acceptor sends */
+	/* Called with the answer so far while probing goes on; may cancel the session. NULL: nobody asks */
+	void (*told)(void *arg, const struct ptcp_advice *so_far);
+	void *told_arg;
 	struct loop *loop;       /* loop of the owner, like log */
 	const struct log *log;
 	struct session *session; /* the session exists from prober_begin() on, like timer */

@@ -138,6 +138,18 @@ double probe_max_s(unsigned streams)
 	return fmax(PROBE_ONE_STREAM_S / sqrt(streams), PROBE_MANY_S);
 }
 
+double probe_share_s(const double *longest_s, size_t levels, double left_s)
+{
+	double sum_s = 0, rest_s = left_s - PROBE_MIN_S * (double)levels;
+	size_t i;
+
+	for (i = 0; i < levels; i++)
+		sum_s += longest_s[i] - PROBE_MIN_S;
+	if (rest_s >= sum_s)
+		return longest_s[0];
+	return PROBE_MIN_S + fmax(rest_s, 0) * (longest_s[0] - PROBE_MIN_S) / sum_s;
+}
+
 bool probe_is_done(const struct steady *s, double elapsed_s, double cycle_s, double max_s)
 {
 	struct steady_result r;

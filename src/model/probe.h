@@ -73,6 +73,9 @@ void probe_grew(struct probe *before, struct probe *after, double older_ratio);
 
 /* Longest duration of a level with `streams` streams: the fewer they are, the more their rate scatters. */
 double probe_max_s(unsigned streams);
+/* Longest duration of the first of the levels where time is short: each has PROBE_MIN_S, and they share the rest of
+ * what is left in proportion to the rest of their longest durations. left_s may be INFINITY. */
+double probe_share_s(const double *longest_s, size_t levels, double left_s);
 /* Whether the level can end; cycle_s: of the streams' windows (evidence_cycle_s()), or 0. */
 bool probe_is_done(const struct steady *s, double elapsed_s, double cycle_s, double max_s);
 

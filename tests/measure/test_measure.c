@@ -192,7 +192,7 @@ static void what_cannot_be_asked_for(void **state)
 {
 	static const char *const bad[] = { "", "a/b", "ptcp://h/path", "ssh://h/path", "user@", "@h", "u@h:22",
 		"-u@h", "h:x", "h:0" };
-	static const double bad_s[] = { -10, 2, 51, NAN };
+	static const double bad_s[] = { -10, 2, 51, NAN }, short_s[] = { 10.4, 7.4, NAN, -1 };
 	struct ptcp_transfer_opts o;
 	struct ptcp_advice_opts ao;
 	struct ptcp_measure_opts m;
@@ -213,6 +213,13 @@ static void what_cannot_be_asked_for(void **state)
 		ao.probe_s = bad_s[i];
 		assert_int_equal(ptcp_advise_new(&t, &o, "h", &ao, &e), PTCP_EUSAGE);
 		assert_non_null(strstr(e.msg, "duration of a probe: must be 2.5 to 50 s"));
+	}
+	for (i = 0; i < sizeof short_s / sizeof *short_s; i++) {
+		ptcp_advice_opts_init(&ao);
+		ao.time_s = short_s[i];
+		ao.history = i == 0;
+		assert_int_equal(ptcp_advise_new(&t, &o, "h", &ao, &e), PTCP_EUSAGE);
+		assert_non_null(strstr(e.msg, "3 numbers of streams take"));
 	}
 	ptcp_advice_opts_init(&ao);
 	ao.levels = (const unsigned[]){ 5, 5 };

@@ -165,6 +165,33 @@ static void few_streams_are_probed_for_longer(void **state)
 	assert_near(probe_max_s(15), PROBE_MANY_S, 1e-9);
 }
 
+/* Drawn levels and durations: within the time, or PROBE_MIN_S each, and all of the longest if there is time. */
+static void levels_share_the_time(void **state)
+{
+	struct rng r = { 42 };
+	unsigned draw;
+
+	(void)state;
+	for (draw = 0; draw < 1000; draw++) {
+		unsigned n = 1 + (unsigned)(rng_next(&r) % 8), i;
+		double longest_s[8], left_s = PROBE_MIN_S * n + 60 * rng_uniform(&r), at_s = 0, all_s = 0;
+
+		for (i = 0; i < n; i++)
+			all_s += longest_s[i] = probe_max_s(1 + (unsigned)(rng_next(&r) % 40));
+		for (i = 0; i < n; i++) {
+			double s = probe_share_s(longest_s + i, n - i, left_s - at_s);
+
+			assert_true(s >= PROBE_MIN_S - 1e-9 && s <= longest_s[i] + 1e-9);
+			at_s += s;
+			assert_near(probe_share_s(longest_s + i, n - i, INFINITY), longest_s[i], 1e-9);
+		}
+		if (left_s >= all_s)
+			assert_near(at_s, all_s, 1e-9);
+		else
+			assert_true(at_s <= left_s + 1e-9);
+	}
+}
+
 /* ---- profile ---- */
 
 static void runs_add_up(void **state)
@@ -286,6 +313,7 @@ int main(void)
 		cmocka_unit_test(nobody_else),
 		cmocka_unit_test(a_level_ends),
 		cmocka_unit_test(few_streams_are_probed_for_longer),
+		cmocka_unit_test(levels_share_the_time),
 		cmocka_unit_test(runs_add_up),
 		cmocka_unit_test(the_worst_known_goes),
 		cmocka_unit_test(where_there_is_room),

@@ -91,12 +91,13 @@ def read_ranges(url, ranges, *, on_file=None, host=None, trust=None, **options: 
 
 
 def advise(target, *, impact_percent=10.0, min_gain_percent=1.0, max_streams=32, model="auto", levels=None,
-           receive=False, probe_s=0.0, history=False, trust=None, **options: Unpack[AdviceOptions]) -> Advice:
+           receive=False, probe_s=0.0, time_s=0.0, history=False, trust=None,
+           **options: Unpack[AdviceOptions]) -> Advice:
     """Recommends a number of streams to a server, "HOST[:PORT]", from probes, of up to `probe_s` seconds
-    (0.0: 30 with one stream to 10 with nine and more) for each number of streams; with `history` from earlier probes,
-    if a probe of 3 seconds agrees."""
-    return _Advise(target, impact_percent, min_gain_percent, max_streams, model, levels, receive, probe_s, history,
-                   options, trust=trust).run()
+    (0.0: 30 with one stream to 10 with nine and more) for each number of streams, and `time_s` for all (0.0: no limit);
+    with `history` from earlier probes, if a probe of 3 seconds agrees."""
+    return _Advise(target, impact_percent, min_gain_percent, max_streams, model, levels, receive, probe_s, time_s,
+                   history, options, trust=trust).run()
 
 
 def plan(overlay, *, method="pipelined", slot_s=0.0, deadline_s=0.0, effort_s=10.0, text=False) -> Plan:

@@ -33,8 +33,8 @@ class Event(c.Structure):
                 ("status", c.c_int), ("text", text), ("code", c.c_int), ("sys", c.c_int), ("left", c.c_void_p),
                 ("paths", c.POINTER(Path)), ("n_paths", c.c_size_t), ("failed_path", c.POINTER(Path)),
                 ("failed_hop", c.c_uint), ("attempt", c.c_uint), ("in_s", f64), ("size_bytes", u64),
-                ("is_link", c.c_bool), ("ahead", c.c_uint), ("congestion", text), ("movers", c.c_void_p),
-                ("n_movers", c.c_size_t)]
+                ("is_link", c.c_bool), ("ahead", c.c_uint), ("congestion", text), ("advice", c.c_void_p),
+                ("movers", c.c_void_p), ("n_movers", c.c_size_t)]
 
 
 EventFn = c.CFUNCTYPE(None, c.c_void_p, c.POINTER(Event))
@@ -96,7 +96,8 @@ class Probe(c.Structure):
 class AdviceOpts(c.Structure):
     _fields_ = [("size", c.c_size_t), ("model", c.c_int), ("impact_percent", f64), ("min_gain_percent", f64),
                 ("max_streams", c.c_uint), ("congestion", text), ("levels", c.POINTER(c.c_uint)),
-                ("n_levels", c.c_size_t), ("receive", c.c_bool), ("probe_s", f64), ("history", c.c_bool)]
+                ("n_levels", c.c_size_t), ("receive", c.c_bool), ("probe_s", f64), ("history", c.c_bool),
+                ("time_s", f64)]
 
 
 class AdvicePoint(c.Structure):

@@ -200,7 +200,7 @@ class Transfer(Task):
 
 class Advise(Task):
     def __init__(self, target, impact_percent, min_gain_percent, max_streams, model, levels, receive, probe_s,
-                 history, options, **callbacks):
+                 time_s, history, options, **callbacks):
         super().__init__(options, **callbacks)
         a = n.initialized(self.lib, n.AdviceOpts, "ptcp_advice_opts_init")
         a.impact_percent = number("impact_percent", impact_percent, 0, 100, False)
@@ -208,6 +208,7 @@ class Advise(Task):
         a.max_streams = number("max_streams", max_streams, 1, 128)
         a.receive = flag("receive", receive)
         a.probe_s = number("probe_s", probe_s, 0, 50, False)
+        a.time_s = number("time_s", time_s, 0, 3600, False)
         a.history = flag("history", history)
         of_model = c.c_int()
         if not self.lib.ptcp_model_parse(encoded(model), c.byref(of_model)):

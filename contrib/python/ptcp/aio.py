@@ -91,9 +91,10 @@ async def read_ranges(url, ranges, *, on_file=None, host=None, trust=None, **opt
 
 
 async def advise(target, *, impact_percent=10.0, min_gain_percent=1.0, max_streams=32, model="auto", levels=None,
-                 receive=False, probe_s=0.0, history=False, trust=None, **options: Unpack[AdviceOptions]) -> Advice:
+                 receive=False, probe_s=0.0, time_s=0.0, history=False, trust=None,
+                 **options: Unpack[AdviceOptions]) -> Advice:
     return await _run(Advise(target, impact_percent, min_gain_percent, max_streams, model, levels, receive, probe_s,
-                             history, options, trust=trust))
+                             time_s, history, options, trust=trust))
 
 
 async def plan(overlay, *, method="pipelined", slot_s=0.0, deadline_s=0.0, effort_s=10.0, text=False) -> Plan:

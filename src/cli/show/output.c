@@ -364,6 +364,7 @@ static void json_event(const struct output *o, const struct ptcp_event *ev)
 		json_line(json_pack("{s:s, s:o}", "event", "warning", "text", json_text(ev->text)));
 		break;
 	case PTCP_EVENT_STATUS: /* only for status queries */
+	case PTCP_EVENT_ADVICE: /* only of advice */
 		break;
 	}
 }
