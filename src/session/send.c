@@ -270,12 +270,26 @@ static void on_listed(struct io_call *k)
 	session_pump(t->session);
 }
 
+/* Extended attributes. Without its ACL, the file or directory has the permissions of the owning group, not the mask. */
+static int describe_xattrs(struct send_side *t, unsigned i, const struct acl_names *names, mode_t *mode, struct ptcp_err *why)
+{
+	struct walk_entry *w = &t->entry[i];
+	int left_out = xattrs_read(&t->xattrs[i], w->dir, w->name, t->xattr_kinds, why), r = left_out;
+
+	if (left_out >= 0)
+		r = acls_describe(&t->xattrs[i], names, w->dir, w->name, w->type == WALK_DIR, mode, left_out > 0 ? NULL : why);
+	if (r >= 0)
+		return left_out + r;
+	xattrs_fini(&t->xattrs[i]);
+	*mode = acls_narrowed(w->dir, w->name, *mode);
+	return r;
+}
+
 /* Optional attributes. Symbolic links have no extended attributes. */
 static void describe(struct send_side *t, unsigned i)
 {
 	struct walk_entry *w = &t->entry[i];
 	const struct acl_names names = { t->owners, t->session->o.map };
-	const bool is_dir = w->type == WALK_DIR;
 	mode_t mode = w->mode;
 	struct ptcp_err why;
 
@@ -289,11 +303,10 @@ static void describe(struct send_side *t, unsigned i)
 		return;
 	if (t->narrows)
 		mode = acls_narrowed(w->dir, w->name, mode);
-	if (t->xattr_kinds != 0 && (xattrs_read(&t->xattrs[i], w->dir, w->name, t->xattr_kinds, &why) != 0 ||
-	    acls_describe(&t->xattrs[i], &names, w->dir, w->name, is_dir, &mode, &why) != 0) &&
+	if (t->xattr_kinds != 0 && describe_xattrs(t, i, &names, &mode, &why) != 0 &&
 	    why.sys != ENOENT) /* opening the file will tell */
 		t->lacking[i] = strdup(why.msg);
-	walk_entry_set_mode(w, attr_map_mode(names.map, mode, is_dir));
+	walk_entry_set_mode(w, attr_map_mode(names.map, mode, w->type == WALK_DIR));
 }
 
 int send_listed(struct send_side *t, struct ptcp_err *e)
