@@ -33,6 +33,7 @@ struct receive_prune {
 	struct list waiting;
 	struct receive_entry *making_way; /* the file or link for which a directory makes way at present; NULL: none */
 	bool stepping;                   /* a step is on its way through the queue */
+	struct ptcp_err failure;         /* with a code: ends the session, once the base has its attributes */
 	struct report report[STEP_REPORTS]; /* reports of one step */
 	unsigned n_reports;
 	unsigned warnings;
@@ -223,23 +224,32 @@ static void report(struct session *sess, const struct report *r)
 	}
 }
 
+/* The base has its attributes. */
+static void conclude(struct session *sess)
+{
+	const struct receive_prune *p = sess->receive->prune;
+
+	if (p != NULL && p->failure.code != 0)
+		engine_fail(sess->engine, &p->failure);
+	else
+		engine_finished(sess->engine);
+}
+
 static void finish(struct session *sess, const struct ptcp_err *failure)
 {
-	uint64_t failed = prune_failed(sess->receive->prune->prune);
-	struct ptcp_err why;
+	struct receive_prune *p = sess->receive->prune;
+	uint64_t failed = prune_failed(p->prune);
 
 	if (failure != NULL) {
-		why = *failure;
-		err_while(&why, why.code, "destination");
-	} else {
-		err_set(&why, PTCP_EIO, "destination: %llu file%s or director%s not deleted (see above; fix the cause "
-		    "and run the same command again)", (unsigned long long)failed, failed == 1 ? "" : "s",
+		p->failure = *failure;
+		err_while(&p->failure, failure->code, "destination");
+	} else if (failed > 0) {
+		err_set(&p->failure, PTCP_EIO, "destination: %llu file%s or director%s not deleted (see above; fix the "
+		    "cause and run the same command again)", (unsigned long long)failed, failed == 1 ? "" : "s",
 		    failed == 1 ? "y" : "ies");
 	}
-	if (failure != NULL || failed > 0)
-		engine_fail(sess->engine, &why);
-	else if (receive_end(sess))
-		engine_finished(sess->engine);
+	if (receive_end(sess))
+		conclude(sess);
 }
 
 /* Nothing more is removed for the entry; a file or link may take the name. */
@@ -292,8 +302,9 @@ void receive_end_stepped(struct session *sess, struct receive_entry *t)
 		engine_fail(sess->engine, &why);
 		return;
 	}
-	receive_report_leftovers(sess);
-	engine_finished(sess->engine);
+	if (sess->receive->prune == NULL || sess->receive->prune->failure.code == 0)
+		receive_report_leftovers(sess);
+	conclude(sess);
 }
 
 static bool may_step(struct receive_prune *p, struct receive_entry *t)

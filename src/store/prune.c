@@ -271,12 +271,24 @@ static void on_dir(struct prune *p, const struct walk_entry *w, uint64_t hash)
 	}
 }
 
+/* The listing of a directory ended early. */
+static bool on_unlisted(struct prune *p, const struct walk_entry *w)
+{
+	const struct dir *top = p->way != NULL ? p->way : p->root->dir;
+	struct prune_level *l = &p->level[w->dir == top ? 0 : w->depth + 1];
+
+	l->kept = true;
+	return l->closed; /* nothing would go: the mode may be the one that keeps the sender from listing */
+}
+
 static void on_failed(struct prune *p, const struct walk_entry *w)
 {
 	struct ptcp_err why;
 
-	if (w->name == NULL) /* the listing of a directory ended early */
-		p->level[w->depth + 1].kept = true;
+	if (w->name == NULL && on_unlisted(p, w)) {
+		keep(p, w, NULL);
+		return;
+	}
 	p->failed += !p->removing;
 	err_set(&why, PTCP_EIO, "%s", w->why);
 	keep(p, w, &why);

@@ -294,6 +294,31 @@ static void closed_directories(void **state)
 	assert_true(n == 0 && said[0] == '\0');
 }
 
+/* Where nothing is removed, a directory need not be listed: it may have the mode of one that the sender cannot list. */
+static void closed_directories_unlisted(void **state)
+{
+	struct prune *p;
+	int closed, r;
+
+	(void)state;
+	tree();
+	for (closed = 0; closed < 2; closed++) {
+		if (closed)
+			assert_int_equal(name_set_add(&names, prune_closed_hash(0), NULL), 0);
+		fx_fail_always(FX_fdopendir, EACCES);
+		assert_int_equal(prune_new(&p, &usual, NULL), 0);
+		assert_int_equal(prune_add(p, fx_root, 0, "", NULL), 0);
+		while ((r = prune_step(p, 10, &why)) > 0)
+			;
+		assert_int_equal(r, 0);
+		assert_int_equal(prune_failed(p), !closed);
+		assert_int_equal(said[0] == '\0', closed);
+		prune_free(p);
+		fx_fail_always(FX_fdopendir, 0);
+		said[0] = '\0';
+	}
+}
+
 static struct stat status(const char *name)
 {
 	struct stat st;
@@ -603,7 +628,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(removes_what_the_source_lacks), T(only_received_directories), T(at_most_so_many),
 		T(deeper_entries_stay), T(what_is_kept), T(a_directory_for_a_file), T(failures),
-		T(stopped_anywhere), T(sets), T(closed_directories),
+		T(stopped_anywhere), T(sets), T(closed_directories), T(closed_directories_unlisted),
 		T(attributes_of_directories), T(careful), T(a_directory_makes_way), T(a_directory_stays),
 		T(no_received_directory), T(limits_of_ways), T(ways_in_a_dry_run),
 	};
