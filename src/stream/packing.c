@@ -126,10 +126,11 @@ static void decide(struct packing *p, double took_s)
 
 void packing_sent(struct packing *p, unsigned number, uint64_t bytes, bool waited, struct mono now)
 {
-	struct interval *v = &p->now;
+	struct interval *v;
 
 	if (p == NULL || !p->adapts)
 		return;
+	v = &p->now;
 	pthread_mutex_lock(&p->lock);
 	if (v->since.ns == 0)
 		v->since = now;
