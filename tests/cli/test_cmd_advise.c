@@ -278,8 +278,8 @@ static void plots(void **state)
 		if (strstr(svg, texts[i]) == NULL)
 			fail_msg("no %s in %s", texts[i], svg);
 	unlink(file);
-	assert_int_equal(advise("--from-probes 1:5,9:9 --plot /nonexistent/a.svg"), 1);
-	assert_non_null(strstr(err, "ptcp: --plot /nonexistent/a.svg: gnuplot: "));
+	assert_int_equal(advise("--from-probes 1:5,9:9 --plot /proc/nonexistent/a.svg"), 1);
+	assert_non_null(strstr(err, "ptcp: --plot /proc/nonexistent/a.svg: gnuplot: "));
 }
 
 /* No two texts of an axis, which are in one line or column, are the same. Returns the number of texts. */

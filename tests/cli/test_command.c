@@ -586,8 +586,8 @@ static void measures(void **state)
 	assert_string_equal(cap.err, "ptcp: h: gone (again)\n");
 	assert_int_equal(fake.frees, 2);
 	fake.run_code = 0;
-	assert_int_equal(command("measure --csv /nonexistent/x h"), 1);
-	assert_non_null(strstr(cap.err, "ptcp: --csv /nonexistent/x: "));
+	assert_int_equal(command("measure --csv /proc/nonexistent/x h"), 1);
+	assert_non_null(strstr(cap.err, "ptcp: --csv /proc/nonexistent/x: "));
 	errno = ENOENT; /* of an unrelated call */
 	assert_int_equal(command("measure --csv /dev/full -q h"), 1);
 	assert_null(strstr(cap.err, "No such file"));

@@ -106,7 +106,7 @@ static void kernel_settings(void **state)
 	assert_finding(&d, "cpu-governor", VERDICT_WARN, "performance");
 	assert_non_null(find(&d, "descriptors"));
 	/* no findings about missing files */
-	d = (struct doctor){ .root = "/nonexistent" };
+	d = (struct doctor){ .root = "/proc/nonexistent" };
 	doctor_host(&d);
 	assert_null(find(&d, "send-buffer"));
 	assert_null(find(&d, "cpu-governor"));
@@ -200,8 +200,8 @@ static void disks(void **state)
 	assert_int_equal(doctor_disk(&d, root, &e), 0);
 	assert_non_null(find(&d, "disk-write"));
 	assert_true(find(&d, "disk-read")->value > 0);
-	assert_int_equal(doctor_disk(&d, "/nonexistent", &e), PTCP_EIO);
-	assert_non_null(strstr(e.msg, "/nonexistent"));
+	assert_int_equal(doctor_disk(&d, "/proc/nonexistent", &e), PTCP_EIO);
+	assert_non_null(strstr(e.msg, "/proc/nonexistent"));
 }
 
 /* The device in the command is that of the directory. */

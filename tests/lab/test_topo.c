@@ -118,7 +118,7 @@ static void points_at_errors(void **state)
 		if (strncmp(msg, bad[i].msg, strlen(bad[i].msg)) != 0)
 			fail_msg("case %zu: got \"%s\", wanted \"%s\"", i, msg, bad[i].msg);
 	}
-	assert_int_equal(topo_load(&t, "/nonexistent/x.yaml", NULL), PTCP_EIO);
+	assert_int_equal(topo_load(&t, "/proc/nonexistent/x.yaml", NULL), PTCP_EIO);
 }
 
 /* No prefix of a good file may crash the reader, nor any file with one byte off. */

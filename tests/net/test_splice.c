@@ -424,10 +424,10 @@ static void without_a_place(void **state)
 {
 	(void)state;
 	begin_holding(64u << 20, 60 * NS_PER_S, 60 * NS_PER_S);
-	fx.hold.dir = "/nonexistent";
+	fx.hold.dir = "/proc/nonexistent";
 	assert_true(nf_await(fx.loop, ends_without_a_place, &(struct filled){ 32u << 20, 0 }));
 	assert_int_equal(fx.why.code, PTCP_EIO);
-	assert_non_null(strstr(fx.why.msg, "/nonexistent"));
+	assert_non_null(strstr(fx.why.msg, "/proc/nonexistent"));
 	end();
 	assert_int_equal(fx.room.used_bytes, 0);
 }

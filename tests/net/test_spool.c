@@ -153,9 +153,9 @@ static void places(void **state)
 	(void)state;
 	if (spool_check(nf_dir, &e) != 0)
 		fail_msg("%s", e.msg);
-	assert_int_equal(spool_check("/nonexistent", &e), PTCP_ECONFIG);
-	assert_non_null(strstr(e.msg, "/nonexistent"));
-	assert_int_equal(spool_new(&s, "/nonexistent", GRAIN, NULL, &e), PTCP_EIO);
+	assert_int_equal(spool_check("/proc/nonexistent", &e), PTCP_ECONFIG);
+	assert_non_null(strstr(e.msg, "/proc/nonexistent"));
+	assert_int_equal(spool_new(&s, "/proc/nonexistent", GRAIN, NULL, &e), PTCP_EIO);
 	assert_int_equal(nf_count_files(), 0); /* none has a name */
 }
 
