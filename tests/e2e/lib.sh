@@ -267,7 +267,7 @@ serve() {
 	url=ptcp://$addr:$port
 	case " $* " in
 	*" --mover"*) ;; # movers join and leave: which descriptors it has is not known
-	*) (echo "$PWD" "$log.err" && kinds "$pid") >"$census/$pid" ;;
+	*) (echo "$(began "$pid") $PWD" "$log.err" && kinds "$pid") >"$census/$pid" ;;
 	esac
 }
 
@@ -288,6 +288,9 @@ stop() {
 }
 
 # ---- Descriptors of servers: an idle one has those that it had when it began to serve
+
+# began PID: when the process began; another process may have the number of an ended one
+began() { cut -d ' ' -f 22 "/proc/$1/stat" 2>/dev/null; }
 
 # kinds PID: a line for each descriptor of a process; an inherited file may have been removed since
 kinds() { find "/proc/$1/fd" -type l -printf '%l\n' 2>/dev/null | sed -E 's/:\[[0-9]+\]$/:/; s/ \(deleted\)$//' | sort; }
@@ -315,9 +318,10 @@ new_ones() {
 # census PID SECONDS [SECONDS]: compares the descriptors of a server, which has so many seconds to become idle, and as an idle
 # one so many (15) to end connections of strangers. A server that is asleep, or does not say that it is idle, is not compared.
 census() {
-	local pid=$1 log limit new
+	local pid=$1 since log limit new
 	[ -n "$(tail -n +2 "$census/$pid" 2>/dev/null)" ] && grep -q '^State:.*[RSD] ' "/proc/$pid/status" 2>/dev/null || return 0
-	read -r _ log <"$census/$pid"
+	read -r since _ log <"$census/$pid"
+	[ "$since" = "$(began "$pid")" ] || return 0
 	for limit in "$2" "${3-15}"; do
 		if until_true "$limit" eval 'new=$(new_ones "$pid"); [ -z "$new" ]'; then
 			echo "$pid" >>"$census/compared"
@@ -334,7 +338,7 @@ census_all() {
 	local f folder
 	for f in "$census"/[0-9]*; do
 		[ -e "$f" ] || continue
-		read -r folder _ <"$f"
+		read -r _ folder _ <"$f"
 		case $folder in
 		"$1"*) ;;
 		"$tmp"/*) continue ;;
