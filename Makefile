@@ -65,7 +65,7 @@ stamp  = $(if $(call differ,$(strip $(file <$(1))),$(strip $(2))),$(if \
 
 objs_of    = $(patsubst %.c,$(BUILD)/%.o,$(1))
 layer_objs = $(call objs_of,$(filter-out $(static_SRC),$(wildcard $(foreach l,$(1),src/$(l)/*.c src/$(l)/*/*.c))))
-cli_OBJS  := $(call layer_objs,cli)
+cli_OBJS  := $(call layer_objs,queue cli)
 libptcp_OBJS := $(call layer_objs,$(libptcp_LAYERS))
 plan_OBJS := $(call layer_objs,$(plan_LAYERS))
 
@@ -181,6 +181,7 @@ PC_FILES  := libptcp.pc libptcp-plan.pc
 # Files from contrib, with their destinations: service units contain the path of the tool, and completions its options.
 EXTRAS    := systemd/ptcp.service.in:$(UNITDIR)/ptcp.service systemd/ptcp.socket:$(UNITDIR)/ptcp.socket \
 	systemd/user/ptcp.service.in:$(PREFIX)/lib/systemd/user/ptcp.service \
+	systemd/user/ptcp-jobs.service.in:$(PREFIX)/lib/systemd/user/ptcp-jobs.service \
 	systemd/ptcp.sysusers:$(PREFIX)/lib/sysusers.d/ptcp.conf \
 	systemd/ptcp.tmpfiles:$(PREFIX)/lib/tmpfiles.d/ptcp.conf \
 	completions/ptcp.bash:$(BASHDIR)/ptcp completions/_ptcp:$(ZSHDIR)/_ptcp \

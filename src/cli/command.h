@@ -34,7 +34,7 @@ struct command {
 	const char *needs;    /* error for a wrong number of operands: "needs one overlay file" */
 };
 
-extern const struct command command_advise, command_collect, command_doctor, command_key, command_links,
+extern const struct command command_advise, command_collect, command_doctor, command_jobs, command_key, command_links,
     command_cat, command_clean, command_du, command_ls, command_measure, command_mkdir, command_mover, command_mv,
     command_rm, command_overlay, command_paths, command_plan, command_rate, command_recv, command_rsync, command_scp, command_send,
     command_serve,

@@ -1,0 +1,56 @@
+/* ptcp jobs: a queue of transfers on disk. cmd_jobs.c reads the command line, jobs_run.c is the world of a queue_run:
+ * processes, files and the clock. */
+#ifndef CLI_JOBS_JOBS_IMPL_H
+#define CLI_JOBS_JOBS_IMPL_H
+
+#include <jansson.h>
+
+#include "cli/options.h"
+#include "core/userdir.h"
+#include "queue/queue_file.h"
+#include "queue/queue_journal.h"
+
+struct jobs_args {
+	const char *state;   /* --state; NULL: the user's */
+	unsigned at_once;
+	bool stay, json, quiet;
+	const char *name, *pairs, *start; /* options of jobs add */
+	struct opt_texts options, after;
+	int priority;
+	unsigned retries;
+	const char *program; /* carries out the transfers; NULL: this one */
+};
+
+/* An open queue. */
+struct jobs {
+	char dir[USERDIR_BYTES];
+	struct job_queue queue;
+	struct queue_journal journal;
+	bool json, quiet;
+};
+
+/* Adds the jobs of a file, unless `file` is NULL, and runs the queue: 0 if all jobs are done, else PTCP_EPARTIAL. */
+int jobs_run(struct jobs *s, const struct jobs_args *a, struct ptcp_err *e);
+
+/* Prints the state of a job on stdout: a JSON object, or a line. */
+void jobs_show(const struct jobs *s, const struct queue_job *j);
+
+/* "ptcp jobs carry PARENT DIRECTORY COMMAND ..", for processes of the queue: runs a command until the parent ends. */
+#define JOBS_CARRY "carry"
+
+/* The command line of a process, ended by NULL; texts are borrowed, except for `owned`. PTCP_EUSAGE: no operand is
+ * remote. */
+struct jobs_command {
+	const char **argv;
+	size_t n;
+	char parent[24];
+	struct queue_texts owned;
+};
+int jobs_command_make(struct jobs_command *c, const char *program, const struct queue_job *j,
+    const struct queue_texts *sources, const char *dest, struct ptcp_err *e);
+void jobs_command_fini(struct jobs_command *c); /* zeroed is fine */
+
+/* A queue_check_fn: whether send and recv have the options of a task. */
+int jobs_check(void *arg, const char *name, struct queue_task *t, struct ptcp_err *e);
+
+#endif

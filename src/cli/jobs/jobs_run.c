@@ -1,0 +1,449 @@
+/* The world of a queue: processes, the journal, lists of pairs, the clock. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/jobs/jobs_impl.h"
+#include "cli/jobs/jobs_process.h"
+#include "cli/process.h"
+#include "cli/show/json.h"
+#include "cli/show/terminal.h"
+#include "core/err.h"
+#include "core/fd.h"
+#include "core/units.h"
+#include "queue/pair_list.h"
+#include "queue/queue_run.h"
+
+enum { LOOK_MS = 10000 }; /* also notices that the clock was set */
+
+struct jobs_child {
+	struct queue_job *job; /* NULL: free */
+	struct jobs_process process;
+	struct pair_batch batch;
+	struct timespec begun;
+};
+
+struct jobs_world {
+	struct jobs *s;
+	const char *program;
+	struct queue_run *run;
+	struct jobs_child child[QUEUE_PROCESSES_MAX];
+	int events, watch;
+};
+
+/* For the handler of signals. */
+static int signal_events = -1;
+
+static void wake(void)
+{
+	int saved = errno;
+	uint64_t one = 1;
+
+	(void)!write(signal_events, &one, sizeof one);
+	errno = saved;
+}
+
+static void on_child(int sig)
+{
+	(void)sig;
+	wake();
+}
+
+static void on_stop(void *handle)
+{
+	(void)handle;
+	wake();
+}
+
+/* ---- Functions of the struct queue_world ---- */
+
+static struct jobs_child *child_of(struct jobs_world *w, const struct queue_job *j)
+{
+	size_t i;
+
+	for (i = 0; i < QUEUE_PROCESSES_MAX && w->child[i].job != j; i++)
+		;
+	return i < QUEUE_PROCESSES_MAX ? &w->child[i] : NULL;
+}
+
+static int set_place(struct queue_job *j, const char *source, const char *dest, struct ptcp_err *e)
+{
+	char from[PAIR_HOST_BYTES], to[PAIR_HOST_BYTES], path[PATH_MAX], *hosts;
+	struct stat st;
+
+	if (asprintf(&hosts, "%s>%s", pair_host(from, source), pair_host(to, dest)) < 0)
+		return err_nomem(e);
+	free(j->hosts);
+	j->hosts = hosts;
+	j->disk = 0;
+	if (from[0] == '\0') {
+		snprintf(path, sizeof path, "%s%s%s", source[0] == '/' ? "" : j->task.directory,
+		    source[0] == '/' ? "" : "/", source);
+		j->disk = stat(path, &st) == 0 ? (uint64_t)st.st_dev : 0;
+	}
+	return 0;
+}
+
+static int read_batch(struct pair_batch *b, const struct queue_job *j, struct ptcp_err *e)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof path, "%s%s%s", j->task.pairs[0] == '/' ? "" : j->task.directory,
+	    j->task.pairs[0] == '/' ? "" : "/", j->task.pairs);
+	return pair_batch_read(b, path, j->sum.position, j->alone_until, e);
+}
+
+static int world_prepare(void *arg, struct queue_job *j, struct ptcp_err *e)
+{
+	struct pair_batch b;
+	int r;
+
+	(void)arg;
+	if (j->task.pairs == NULL)
+		return set_place(j, j->task.sources.of[0], j->task.destination, e);
+	if ((r = read_batch(&b, j, e)) < 0)
+		return r;
+	r = b.n == 0 ? 1 : set_place(j, b.sources.of[0], b.destination, e);
+	pair_batch_fini(&b);
+	return r;
+}
+
+static int start_child(struct jobs_world *w, struct jobs_child *c, const struct queue_job *j, struct ptcp_err *e)
+{
+	const struct queue_task *t = &j->task;
+	bool pairs = t->pairs != NULL;
+	struct jobs_command command = { .n = 0 };
+	char log[PATH_MAX];
+	int r;
+
+	if (pairs && (r = read_batch(&c->batch, j, e)) < 0)
+		return r;
+	snprintf(log, sizeof log, "%s/log/%s", w->s->dir, j->name);
+	if ((r = jobs_command_make(&command, w->program, j, pairs ? &c->batch.sources : &t->sources,
+	    pairs ? c->batch.destination : t->destination, e)) == 0)
+		r = jobs_process_start(&c->process, (char *const *)(uintptr_t)command.argv, log, e);
+	jobs_command_fini(&command);
+	return r;
+}
+
+static int world_start(void *arg, struct queue_job *j, struct ptcp_err *e)
+{
+	struct jobs_world *w = arg;
+	struct jobs_child *c = child_of(w, NULL);
+	int r;
+
+	*c = (struct jobs_child){ .job = j, .process = { .out_fd = -1 } };
+	clock_gettime(CLOCK_MONOTONIC, &c->begun);
+	if ((r = start_child(w, c, j, e)) == 0)
+		return 0;
+	pair_batch_fini(&c->batch);
+	c->job = NULL;
+	return r;
+}
+
+static void world_stop(void *arg, struct queue_job *j)
+{
+	struct jobs_child *c = child_of(arg, j);
+
+	if (c != NULL && c->process.pid > 0)
+		kill(c->process.pid, SIGTERM);
+}
+
+/* A word of a list of pairs. */
+static void write_word(FILE *f, const char *text)
+{
+	for (; *text != '\0'; text++) {
+		if (strchr(" \t\"'\\#", *text) != NULL)
+			putc('\\', f);
+		putc(*text, f);
+	}
+}
+
+static int world_skip(void *arg, struct queue_job *j, struct ptcp_err *e)
+{
+	struct jobs_world *w = arg;
+	struct jobs_child *c = child_of(w, j);
+	char path[PATH_MAX];
+	FILE *f;
+	size_t i;
+	bool ok;
+
+	if (c == NULL)
+		return 0; /* never begun */
+	snprintf(path, sizeof path, "%s/failed/%s", w->s->dir, j->name);
+	if ((f = fopen(path, "ae")) == NULL)
+		return err_sys(e, PTCP_EIO, "%s: cannot write", path);
+	for (i = 0; i < c->batch.n; i++) {
+		write_word(f, c->batch.sources.of[i]);
+		putc(' ', f);
+		write_word(f, c->batch.destination);
+		putc('\n', f);
+	}
+	ok = fflush(f) == 0 && fsync(fileno(f)) == 0;
+	if (!ok)
+		err_sys(e, err_from_errno(errno), "%s: cannot write", path);
+	fclose(f);
+	return ok ? 0 : e->code;
+}
+
+static int world_lock(void *arg, struct ptcp_err *e)
+{
+	struct jobs_world *w = arg;
+
+	return queue_journal_lock(&w->s->journal, &w->s->queue, e);
+}
+
+static int world_record(void *arg, const struct queue_record *rec, struct ptcp_err *e)
+{
+	struct jobs_world *w = arg;
+	int r = rec != NULL ? queue_journal_append(&w->s->journal, &w->s->queue, rec, e) : 0;
+
+	queue_journal_unlock(&w->s->journal);
+	return r;
+}
+
+static void release(struct jobs_child *c)
+{
+	jobs_process_fini(&c->process);
+	pair_batch_fini(&c->batch);
+	c->job = NULL;
+}
+
+/* Once the end of a process is recorded, its pairs are needed no more. */
+static void world_changed(void *arg, const struct queue_job *j)
+{
+	struct jobs_world *w = arg;
+	struct jobs_child *c = child_of(w, j);
+
+	if (c != NULL && !j->alive)
+		release(c);
+	jobs_show(w->s, j);
+}
+
+static void world_trouble(void *arg, const struct ptcp_err *e)
+{
+	(void)arg;
+	if (e != NULL)
+		terminal_line("ptcp: %s (until the queue can record, no job begins; trying again)", e->msg);
+	else
+		terminal_line("ptcp: the queue can record again");
+}
+
+/* ---- Ends of processes ---- */
+
+static enum queue_verdict verdict_of(int status)
+{
+	switch (status) {
+	case EXIT_DONE:
+	case EXIT_VANISHED:
+		return QUEUE_FINE;
+	case EXIT_USAGE:
+	case EXIT_INFEASIBLE:
+		return QUEUE_WRONG;
+	case EXIT_CONNECT:
+		return QUEUE_NO_HOST;
+	default:
+		return QUEUE_FAILS;
+	}
+}
+
+static uint64_t member_count(const json_t *end, const char *key)
+{
+	json_int_t v = json_integer_value(json_object_get(end, key));
+
+	return v > 0 ? (uint64_t)v : 0;
+}
+
+/* Judges a process by exit status and last line, the event "end". */
+static void ended(struct jobs_world *w, struct jobs_child *c, int status)
+{
+	json_t *end = c->process.last != NULL ? json_loads(c->process.last, 0, NULL) : NULL;
+	struct queue_job *j = c->job;
+	bool pairs = j->task.pairs != NULL;
+	struct queue_process p = { .exit = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+		.error = json_string_value(json_object_get(end, "error")) };
+	char text[160];
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	p.verdict = WIFEXITED(status) ? verdict_of(p.exit) : QUEUE_FAILS;
+	p.counts = (struct queue_counts){ .bytes = member_count(end, "bytes"), .files = member_count(end, "files"),
+		.position = pairs ? c->batch.end : 0, .pairs = pairs ? c->batch.n : 0,
+		.seconds = (double)(now.tv_sec - c->begun.tv_sec) + (double)(now.tv_nsec - c->begun.tv_nsec) / 1e9 };
+	p.alone = c->batch.n <= 1;
+	if (p.error == NULL && p.exit != EXIT_DONE) {
+		snprintf(text, sizeof text, "the process ended with %s %d (ptcp jobs log %s shows its messages)",
+		    WIFEXITED(status) ? "status" : "signal", WIFEXITED(status) ? p.exit : WTERMSIG(status), j->name);
+		p.error = text;
+	}
+	queue_run_ended(w->run, j, &p, (int64_t)time(NULL));
+	json_decref(end);
+}
+
+static void look_at_children(struct jobs_world *w)
+{
+	struct jobs_child *c;
+	int status;
+
+	for (c = w->child; c < w->child + QUEUE_PROCESSES_MAX; c++) {
+		if (c->job == NULL)
+			continue;
+		if (c->process.out_fd >= 0 && !jobs_process_read(&c->process))
+			fd_close(&c->process.out_fd);
+		if (jobs_process_ended(&c->process, &status))
+			ended(w, c, status);
+	}
+}
+
+/* ---- The loop ---- */
+
+static void drain(int fd)
+{
+	char buf[4096];
+
+	while (read(fd, buf, sizeof buf) > 0)
+		;
+}
+
+static void rest(struct jobs_world *w, int64_t until_s)
+{
+	struct pollfd p[QUEUE_PROCESSES_MAX + 2] = { { w->events, POLLIN, 0 }, { w->watch, POLLIN, 0 } };
+	int64_t left_s = until_s - (int64_t)time(NULL);
+	nfds_t n = 2;
+	size_t i;
+
+	for (i = 0; i < QUEUE_PROCESSES_MAX; i++)
+		if (w->child[i].job != NULL && w->child[i].process.out_fd >= 0)
+			p[n++] = (struct pollfd){ w->child[i].process.out_fd, POLLIN, 0 };
+	(void)poll(p, n, left_s <= 0 ? 100 : left_s >= LOOK_MS / 1000 ? LOOK_MS : (int)left_s * 1000);
+	drain(w->events);
+	drain(w->watch);
+}
+
+static int loop(struct jobs_world *w, bool stay, struct ptcp_err *e)
+{
+	int64_t until_s;
+	int r;
+
+	for (;;) {
+		if ((r = queue_journal_follow(&w->s->journal, &w->s->queue, e)) < 0)
+			return r;
+		until_s = queue_run_step(w->run, (int64_t)time(NULL));
+		if (queue_run_idle(w->run, (int64_t)time(NULL)) && (!stay || process_stopping()))
+			return 0;
+		rest(w, until_s);
+		if (process_stopping()) /* first: the processes may have got the same signal */
+			queue_run_stop(w->run);
+		look_at_children(w);
+	}
+}
+
+/* ---- Beginning and end ---- */
+
+static int lock_run(const char *dir, struct ptcp_err *e)
+{
+	char path[PATH_MAX], pid[24] = "";
+	int fd;
+
+	snprintf(path, sizeof path, "%s/run.lock", dir);
+	if ((fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) < 0)
+		return err_sys(e, PTCP_ECONFIG, "%s: cannot open the lock of the queue", path);
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		if (read(fd, pid, sizeof pid - 1) > 0)
+			pid[strspn(pid, "0123456789")] = '\0';
+		fd_close(&fd);
+		return err_set(e, PTCP_ECONFIG,
+		    "%s: another ptcp jobs run uses this queue (process %s; end it, or name "
+		    "another directory by --state)", dir, pid[0] != '\0' ? pid : "unknown");
+	}
+	snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
+	if (ftruncate(fd, 0) == 0)
+		(void)!write(fd, pid, strlen(pid));
+	return fd;
+}
+
+static int make_folders(const char *dir, struct ptcp_err *e)
+{
+	static const char *const names[] = { "log", "failed" };
+	char path[USERDIR_BYTES + 16];
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < 2 && r == 0; i++) {
+		snprintf(path, sizeof path, "%s/%s", dir, names[i]);
+		r = userdir_make(path, e);
+	}
+	return r;
+}
+
+static int open_events(struct jobs_world *w, struct ptcp_err *e)
+{
+	struct sigaction child = { .sa_handler = on_child, .sa_flags = SA_RESTART };
+
+	if ((w->events = signal_events = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0 ||
+	    (w->watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) < 0 ||
+	    inotify_add_watch(w->watch, w->s->journal.path, IN_MODIFY) < 0)
+		return err_sys(e, PTCP_ENOMEM, "cannot wait for events");
+	sigemptyset(&child.sa_mask);
+	sigaction(SIGCHLD, &child, NULL);
+	process_set_stop(on_stop, w);
+	return 0;
+}
+
+/* The result of a run. */
+static int outcome(const struct jobs *s, struct ptcp_err *e)
+{
+	const struct job_queue *q = &s->queue;
+	size_t failed = 0, held = 0, i;
+
+	if (process_stopping())
+		return err_set(e, PTCP_ECANCELED, "%s: interrupted (the same command goes on)", s->dir);
+	for (i = 0; i < q->n; i++) {
+		failed += q->job[i]->state == QUEUE_FAILED;
+		held += q->job[i]->state == QUEUE_WAITING;
+	}
+	if (failed + held == 0)
+		return 0;
+	return err_set(e, PTCP_EPARTIAL, "%s: %zu job%s failed, and %zu wait%s for them or for an order (ptcp jobs "
+	    "status shows all, ptcp jobs retry repeats)", s->dir, failed, plural(failed), held, singular(held));
+}
+
+int jobs_run(struct jobs *s, const struct jobs_args *a, struct ptcp_err *e)
+{
+	char own[PATH_MAX];
+	struct jobs_world w = { .s = s, .program = a->program != NULL ? a->program : process_own_path(own, sizeof own),
+		.events = -1, .watch = -1 };
+	const struct queue_world world = { world_prepare, world_start, world_stop, world_skip, world_lock, world_record,
+		world_changed, world_trouble, &w };
+	int lock = lock_run(s->dir, e), r = lock;
+	size_t i;
+
+	if (r >= 0 && w.program == NULL)
+		r = err_set(e, PTCP_EIO, "the path of this program is not known (mount /proc)");
+	if (r >= 0 && (r = make_folders(s->dir, e)) == 0 && (r = open_events(&w, e)) == 0 &&
+	    (r = queue_run_new(&w.run, &s->queue, a->at_once, &world, e)) == 0 &&
+	    (r = loop(&w, a->stay, e)) == 0)
+		r = outcome(s, e);
+	process_set_stop(NULL, NULL);
+	signal(SIGCHLD, SIG_DFL);
+	for (i = 0; i < QUEUE_PROCESSES_MAX; i++)
+		if (w.child[i].job != NULL)
+			release(&w.child[i]);
+	queue_run_free(w.run);
+	fd_close(&w.events);
+	fd_close(&w.watch);
+	fd_close(&lock);
+	return r;
+}
