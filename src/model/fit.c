@@ -237,10 +237,12 @@ static int fit_one(struct fit *out, enum fit_model m, double others, const struc
 	const struct probe *lo = p, *hi = p;
 	struct fit f = { .model = m };
 	struct system sys;
+	bool takes_prior = others > 0 && m == FIT_FAIR_SHARE, needs_prior;
 	double miss;
 	size_t i;
 
-	if (count_levels(p, count) < (size_t)s->terms)
+	needs_prior = count_levels(p, count) < (size_t)s->terms;
+	if (count_levels(p, count) + takes_prior < (size_t)s->terms)
 		return err_set(e, PTCP_EUSAGE,
 		    "probes: %s needs %d different numbers of streams (give more probes)",
 		    fit_model_name(m), s->terms);
@@ -253,11 +255,14 @@ static int fit_one(struct fit *out, enum fit_model m, double others, const struc
 	f.fewest = lo->streams;
 	f.most = hi->streams;
 	build(&sys, s, p, count);
+	if (needs_prior)
+		add_prior(&sys, s, lo, others);
 	solve(&sys, (1u << s->terms) - 1, f.raw);
 	solve_nonnegative(&sys, s->terms, f.used);
 	judge(&f, s, lo, hi);
-	if (others > 0 && m == FIT_FAIR_SHARE && !(f.flags & FIT_FALLS)) {
-		add_prior(&sys, s, lo, others);
+	if (takes_prior && !(f.flags & FIT_FALLS)) {
+		if (!needs_prior)
+			add_prior(&sys, s, lo, others);
 		solve_nonnegative(&sys, s->terms, f.used);
 		f.prior_others = others;
 		if (f.used[0] > 0)
@@ -286,9 +291,11 @@ static int choose(enum fit_model *out, const struct probe *p, size_t count, stru
 	size_t i;
 	int r;
 
+	*out = FIT_FAIR_SHARE;
+	if (count_levels(p, count) == 1)
+		return 0;
 	if ((r = fit_one(&f, FIT_FAIR_SHARE, 0, p, count, e)) < 0)
 		return r;
-	*out = FIT_FAIR_SHARE;
 	bar = criterion(&f) - 2;
 	for (i = 0; i < sizeof rivals / sizeof *rivals; i++) {
 		if (count_levels(p, count) <= (size_t)shape_of(rivals[i])->terms)

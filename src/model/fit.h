@@ -87,7 +87,8 @@ int fit_probes(struct fit *out, enum fit_model m, const struct probe *p, size_t 
 /* The same for ptcp's own short probes, with a prior: if the model is fair share and throughput did not
  * fall, `others` (positive) competing flows count as one more observation, b = others a, with a standard
  * deviation of FIT_PRIOR_SD times the resulting y(1). Probes with small errors outweigh the prior; with
- * noisy probes the prior prevents answers of 0 or hundreds of competing flows. `raw` excludes the prior. */
+ * noisy probes the prior prevents answers of 0 or hundreds of competing flows. `raw` excludes the prior, unless all
+ * probes have one level: the prior then is the second. */
 int fit_probes_prior(struct fit *out, enum fit_model m, double others, const struct probe *p,
     size_t count, struct ptcp_err *e);
 

@@ -319,6 +319,21 @@ static void usual_counts_where_probes_scatter(void **state)
 	assert_near(again.prior_others, 0, 0);
 }
 
+/* One level and what is usual are two observations; one level alone is not enough, nor is it for other models. */
+static void usual_stands_in_for_a_level(void **state)
+{
+	struct probe p[] = { { 4, 40e6, 0 }, { 4, 40e6, 0 } };
+	struct fit f;
+
+	(void)state;
+	assert_int_equal(fit_probes_prior(&f, FIT_AUTO, 6, p, 2, NULL), 0);
+	assert_near(f.used[0], 1 / 100e6, 1e-12);
+	assert_near(f.used[1] / f.used[0], 6, 1e-6);
+	assert_near(fit_throughput_bps(&f, 14), 70e6, 1);
+	assert_int_equal(fit_probes(&f, FIT_AUTO, p, 2, NULL), PTCP_EUSAGE);
+	assert_int_equal(fit_probes_prior(&f, FIT_PARTIAL_QUADRATIC, 6, p, 2, NULL), PTCP_EUSAGE);
+}
+
 /* As given there is no congestion; of a group that grew, the first probe tells little, and what is usual stands in for
  * it. */
 static void more_than_in_proportion(void **state)
@@ -394,6 +409,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_probe),
 		cmocka_unit_test(errors_weigh),
 		cmocka_unit_test(usual_counts_where_probes_scatter),
+		cmocka_unit_test(usual_stands_in_for_a_level),
 		cmocka_unit_test(more_than_in_proportion),
 		cmocka_unit_test(auto_follows_evidence),
 	};
