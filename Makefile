@@ -30,7 +30,7 @@ Q := $(if $(V),,@)
 
 # ---- Sources: each .c file of a layer; includes and calls never go to a higher layer (tests/layers) ----
 
-libptcp_LAYERS := core wire model fs store net engine conn stream mover work session measure client server api
+libptcp_LAYERS := core wire model sums fs store net engine conn stream mover work session measure client server api
 plan_LAYERS    := conf plan collect
 # Parts of the static executable only: they define symbols that libptcp takes from shared libraries.
 static_SRC     := $(patsubst %,src/%.c,net/name_services store/hash_dispatch plan/glpk_linked)

@@ -322,6 +322,8 @@
 	SWITCH(recursive, "recursive", 'R', "list whole trees") \
 	SWITCH(hidden, "all", 'a', "list names that begin with a dot as well, and unfinished files of transfers") \
 	SWITCH(itself, "directory", 'd', "list directories themselves, not their content")
+#define PTCP_OPTIONS_SUM(SWITCH, VALUE) \
+	SWITCH(recursive, "recursive", 'r', "the files of directories as well, with all below them")
 #define PTCP_OPTIONS_MKDIR(SWITCH, VALUE) \
 	SWITCH(parents, "parents", 'p', "make missing parents as well; accept an existing directory")
 #define PTCP_OPTIONS_RM(SWITCH, VALUE) \
@@ -356,5 +358,11 @@
 #define PTCP_COMPRESS_MAX 19
 #define PTCP_MAX_DELETE 1000
 #define PTCP_MAX_DELETE_CAREFUL UINT32_MAX /* the default: PTCP_MAX_DELETE, with safeguards against a wrong source */
+
+/* Digests of files: NAME, name, number of the bit in enum ptcp_digest and in the protocol, and bytes. xxh3 is the one
+ * with 64 bits and seed 0; blake2b has 512 bits, as b2sum(1) prints it. */
+#define PTCP_DIGESTS(X) \
+	X(SHA256, "sha256", 0, 32) X(SHA512, "sha512", 1, 64) X(SHA1, "sha1", 2, 20) X(MD5, "md5", 3, 16) \
+	X(BLAKE2B, "blake2b", 4, 64) X(ADLER32, "adler32", 5, 4) X(CRC32C, "crc32c", 6, 4) X(XXH3, "xxh3", 7, 8)
 
 #endif
