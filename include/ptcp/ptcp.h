@@ -688,13 +688,34 @@ PTCP_API int ptcp_clean_new(struct ptcp_task **out, const struct ptcp_transfer_o
 /* Counts at the end, or so far; fills the fields known to the caller's ptcp_clean_result_init(). */
 PTCP_API void ptcp_clean_totals(const struct ptcp_task *t, struct ptcp_clean_result *r);
 
+/* Digests that the library computes of files; a set of digests is the sum of its bits. */
+enum ptcp_digest {
+#define X(NAME, name, bit, bytes) PTCP_##NAME = 1 << (bit),
+	PTCP_DIGESTS(X)
+#undef X
+	PTCP_DIGESTS_ALL = 0
+#define X(NAME, name, bit, bytes) | PTCP_##NAME
+	PTCP_DIGESTS(X)
+#undef X
+};
+/* The set of these names, separated by commas, such as "sha256,md5"; PTCP_EUSAGE: a name of no digest. */
+PTCP_API int ptcp_digests_parse(unsigned *out, const char *names, struct ptcp_err *e);
+/* "sha256"; NULL for a number that is no digest. */
+PTCP_API const char *ptcp_digest_name(enum ptcp_digest d);
+/* One digest of a file: lower-case hexadecimal digits. */
+struct ptcp_file_digest {
+	enum ptcp_digest kind;
+	const char *hex;
+};
+
 /* Work on files and directories of another host. */
 enum ptcp_manage_op {
 	PTCP_LIST = 1,  /* the content of each directory, or the file */
 	PTCP_COUNT,     /* the size of each path with all content */
 	PTCP_MKDIR,
 	PTCP_REMOVE,
-	PTCP_RENAME     /* two URLs: from, to; into `to` if that is a directory */
+	PTCP_RENAME,    /* two URLs: from, to; into `to` if that is a directory */
+	PTCP_SUM        /* digests of files, which the other host computes; links are followed for the paths themselves */
 };
 enum ptcp_entry_type {
 	PTCP_ENTRY_UNKNOWN, /* type of a failure */
@@ -715,15 +736,21 @@ struct ptcp_entry {
 	int code;                    /* PTCP_E* of a failure, else 0 */
 	int sys;                     /* its cause, as in struct ptcp_err */
 	const char *why;             /* reason of a failure, escaped; else NULL */
+	const struct ptcp_file_digest *digest; /* PTCP_SUM: those requested, of `bytes` bytes; else NULL */
+	unsigned n_digests;
 };
 struct ptcp_manage_opts {
 	size_t size;
-	bool recursive; /* PTCP_LIST: whole trees; PTCP_REMOVE: directories with all content, part files included */
+	/* PTCP_LIST: whole trees; PTCP_REMOVE: directories with all content, part files included; PTCP_SUM: the files
+	 * below directories as well */
+	bool recursive;
 	bool hidden;    /* PTCP_LIST: names that begin with a dot, part files of transfers included */
 	bool itself;    /* PTCP_LIST: directories instead of their content */
 	bool parents;   /* PTCP_MKDIR: missing parents as well; an existing directory is no failure */
 	bool replace;   /* PTCP_RENAME: replace an existing file */
-	/* Each listed entry, in no order; each sum of PTCP_COUNT; each failure. On the thread that runs the task; or
+	unsigned digests; /* PTCP_SUM: bits of enum ptcp_digest; 0: PTCP_SHA256 */
+	int64_t start, end; /* PTCP_SUM: of these bytes, as in struct ptcp_range; both 0: of all */
+	/* Each listed entry, in no order; each sum of PTCP_COUNT; each file of PTCP_SUM; each failure. On the thread that runs the task; or
 	 * NULL */
 	void (*entry)(void *arg, const struct ptcp_entry *e);
 	void *arg;
@@ -747,6 +774,11 @@ PTCP_API int ptcp_manage_new(struct ptcp_task **out, const struct ptcp_transfer_
     const char *const *urls, size_t n, const struct ptcp_manage_opts *m, struct ptcp_err *e);
 /* Counts at the end, or so far; fills the fields known to the caller's ptcp_manage_result_init(). */
 PTCP_API void ptcp_manage_totals(const struct ptcp_task *t, struct ptcp_manage_result *r);
+
+/* PTCP_SUM of a file or directory of this host, until it is complete; `result` may be NULL. The result is that of
+ * ptcp_task_run(). PTCP_EUSAGE: a path of another host, or an option of another operation. */
+PTCP_API int ptcp_sum(const char *path, const struct ptcp_manage_opts *m, struct ptcp_manage_result *result,
+    struct ptcp_err *e);
 
 /* Parts of a file on another host, without a transfer: the server sends these bytes alone, over the control connection,
  * and the client verifies each piece. For small parts: a transfer has parallel streams, and resumes. */

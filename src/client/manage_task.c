@@ -49,6 +49,17 @@ static int on_failed(struct ptcp_task *t, const char *path, const struct wire_li
 	return (h->failed_path = strdup(path)) != NULL ? 0 : err_nomem(e);
 }
 
+/* The answer to SUM. */
+static int on_summed(struct ptcp_task *t, struct ptcp_entry *entry, const char *hex, struct ptcp_err *e)
+{
+	struct manage_digests digests;
+
+	if (entry->type != PTCP_ENTRY_FILE || !manage_digests(&digests, t->remote_job->manage.digests, hex, entry))
+		return err_set(e, PTCP_EPROTO, "unexpected LISTED frame in an answer to SUM");
+	manage_task_report(t, entry);
+	return 0;
+}
+
 int remote_job_listed(struct ptcp_task *t, const struct wire_listed *f, struct ptcp_err *e)
 {
 	struct remote_job *h = t->remote_job;
@@ -61,6 +72,8 @@ int remote_job_listed(struct ptcp_task *t, const struct wire_listed *f, struct p
 		return on_failed(t, path, f, e);
 	if (f->path.n > h->known_prefix)
 		entry.path += h->known_prefix;
+	if (h->op == PTCP_SUM)
+		return on_summed(t, &entry, span_copy(target, f->target), e);
 	if (f->type == WIRE_LISTED_SYMLINK)
 		entry.target = span_copy(target, f->target);
 	manage_task_report(t, &entry);
@@ -100,11 +113,22 @@ void remote_job_managed(struct ptcp_task *t, const struct wire_managed *f)
 
 /* ---- The request ---- */
 
+static void put_sum(struct ptcp_task *t)
+{
+	const struct ptcp_manage_opts *o = &t->remote_job->manage;
+	struct wire_range range = manage_range(o);
+	const struct wire_sum f = { .flags = o->recursive ? WIRE_MANAGE_RECURSIVE : 0, .digests = (uint16_t)o->digests,
+		.start = range.start, .end = range.end, .n_paths = t->files.n_open_paths,
+		.paths = { t->files.open_paths, t->files.open_paths_bytes } };
+
+	OUTBOX_PUT(&t->remote_job->frames.conn.out, sum, SUM, &f);
+}
+
 void remote_job_put_manage(struct ptcp_task *t)
 {
 	static const uint8_t op[] = { [PTCP_LIST] = WIRE_MANAGE_LIST, [PTCP_COUNT] = WIRE_MANAGE_COUNT,
 		[PTCP_MKDIR] = WIRE_MANAGE_MKDIR, [PTCP_REMOVE] = WIRE_MANAGE_REMOVE,
-		[PTCP_RENAME] = WIRE_MANAGE_RENAME };
+		[PTCP_RENAME] = WIRE_MANAGE_RENAME, [PTCP_SUM] = WIRE_SUM_OP };
 	const struct ptcp_manage_opts *o = &t->remote_job->manage;
 	const struct wire_manage f = { .op = op[t->remote_job->op],
 		.flags = (o->recursive ? WIRE_MANAGE_RECURSIVE : 0) | (o->hidden ? WIRE_MANAGE_HIDDEN : 0) |
@@ -112,16 +136,65 @@ void remote_job_put_manage(struct ptcp_task *t)
 		    (o->replace ? WIRE_MANAGE_REPLACE : 0),
 		.n_paths = t->files.n_open_paths, .paths = { t->files.open_paths, t->files.open_paths_bytes } };
 
-	OUTBOX_PUT(&t->remote_job->frames.conn.out, manage, MANAGE, &f);
+	if (t->remote_job->op == PTCP_SUM)
+		put_sum(t);
+	else
+		OUTBOX_PUT(&t->remote_job->frames.conn.out, manage, MANAGE, &f);
 }
 
-static int check_opts(enum ptcp_manage_op op, size_t n, const struct ptcp_manage_opts *o, struct ptcp_err *e)
+static int manage_opts_check(enum ptcp_manage_op op, size_t n, const struct ptcp_manage_opts *o, struct ptcp_err *e)
 {
-	if (op < PTCP_LIST || op > PTCP_RENAME || n == 0 || (op == PTCP_RENAME && n != 2) ||
-	    (o->recursive && op != PTCP_LIST && op != PTCP_REMOVE) || ((o->hidden || o->itself) && op != PTCP_LIST) ||
+	if (op < PTCP_LIST || op > PTCP_SUM || n == 0 || (op == PTCP_RENAME && n != 2) ||
+	    (o->recursive && op != PTCP_LIST && op != PTCP_REMOVE && op != PTCP_SUM) ||
+	    (op != PTCP_SUM && (o->digests != 0 || o->start != 0 || o->end != 0)) ||
+	    (o->digests & ~(unsigned)PTCP_DIGESTS_ALL) != 0 || ((o->hidden || o->itself) && op != PTCP_LIST) ||
 	    (o->parents && op != PTCP_MKDIR) || (o->replace && op != PTCP_RENAME))
 		return err_set(e, PTCP_EUSAGE, "an operation without its URLs, or an option of another operation");
 	return 0;
+}
+
+int manage_take_opts(struct ptcp_manage_opts *out, enum ptcp_manage_op op, size_t n,
+    const struct ptcp_manage_opts *callers, struct ptcp_err *e)
+{
+	int r;
+
+	ptcp_manage_opts_init(out);
+	if ((r = opts_copy(out, sizeof *out, callers, "ptcp_manage_opts_init", e)) < 0 ||
+	    (r = manage_opts_check(op, n, out, e)) < 0)
+		return r;
+	if (op == PTCP_SUM && out->digests == 0)
+		out->digests = PTCP_SHA256;
+	return 0;
+}
+
+struct wire_range manage_range(const struct ptcp_manage_opts *o)
+{
+	static const struct wire_range whole = { 0, WIRE_RANGE_REST };
+
+	return o->start == 0 && o->end == 0 ? whole : (struct wire_range){ o->start, o->end };
+}
+
+bool manage_digests(struct manage_digests *m, unsigned digests, const char *hex, struct ptcp_entry *out)
+{
+	char *to = m->hex;
+	unsigned bit, n = 0;
+	size_t digits;
+
+	if (strlen(hex) != 2 * sums_bytes(digests) || hex[strspn(hex, "0123456789abcdef")] != '\0')
+		return false;
+	for (bit = 0; digests >> bit != 0; bit++) {
+		if ((digests & 1u << bit) == 0)
+			continue;
+		digits = 2 * sums_bytes(1u << bit);
+		memcpy(to, hex, digits);
+		to[digits] = '\0';
+		m->digest[n++] = (struct ptcp_file_digest){ (enum ptcp_digest)(1u << bit), to };
+		to += digits + 1;
+		hex += digits;
+	}
+	out->digest = m->digest;
+	out->n_digests = n;
+	return true;
 }
 
 int remote_job_take_urls(struct ptcp_task *t, const char *const *urls, size_t n, struct ptcp_err *e)
@@ -171,9 +244,7 @@ int ptcp_manage_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, 
 	if ((r = remote_job_new_task(&t, o, e)) < 0)
 		return r;
 	h = t->remote_job;
-	ptcp_manage_opts_init(&h->manage);
-	if ((r = opts_copy(&h->manage, sizeof h->manage, m, "ptcp_manage_opts_init", e)) == 0 &&
-	    (r = check_opts(op, n, &h->manage, e)) == 0 && (r = remote_job_take_urls(t, urls, n, e)) == 0 &&
+	if ((r = manage_take_opts(&h->manage, op, n, m, e)) == 0 && (r = remote_job_take_urls(t, urls, n, e)) == 0 &&
 	    (r = task_name_target(t, e)) == 0) {
 		h->request = JOB_FRAMES_MANAGE_REQUESTED;
 		h->op = op;

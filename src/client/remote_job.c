@@ -215,7 +215,7 @@ static void on_writable(void *arg) { flush(arg); }
 static bool repeats(const struct remote_job *h)
 {
 	return h->request == JOB_FRAMES_READ_REQUESTED ||
-	    (h->request == JOB_FRAMES_MANAGE_REQUESTED && (h->op == PTCP_LIST || h->op == PTCP_COUNT));
+	    (h->request == JOB_FRAMES_MANAGE_REQUESTED && (h->op == PTCP_LIST || h->op == PTCP_COUNT || h->op == PTCP_SUM));
 }
 
 /* A kept connection may have been closed while the request was on its way: the server has not read it. */

@@ -214,7 +214,7 @@ static int on_part(void *owner, unsigned type, const void *f, struct ptcp_err *e
 	return 0;
 }
 
-/* STATUS, LINKS, CLEAN, MANAGE or READ: the whole request. */
+/* STATUS, LINKS, CLEAN, MANAGE, READ or SUM: the whole request. */
 static int on_query(void *owner, unsigned type, const void *f, struct ptcp_err *e)
 {
 	struct job_frames *j = owner;
@@ -289,6 +289,7 @@ static const struct frame_rule rules[] = {
 	{ .type = WIRE_CLEAN, .states = WORK_AWAITED, .take = on_query },
 	{ .type = WIRE_MANAGE, .states = WORK_AWAITED, .take = on_query },
 	{ .type = WIRE_READ, .states = WORK_AWAITED, .take = on_query },
+	{ .type = WIRE_SUM, .states = WORK_AWAITED, .take = on_query },
 };
 
 int job_frames_input(struct job_frames *j, const uint8_t *p, size_t n, struct mono now, struct ptcp_err *e)

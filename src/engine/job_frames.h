@@ -6,8 +6,9 @@
  *         LINKS_REQUESTED, CLEAN_REQUESTED, MANAGE_REQUESTED or READ_REQUESTED; each > CLOSED (END, ERROR, the last
  *         CLEANED or MANAGED), from which the next request on files may follow
  * server: AWAIT_REQUEST > AWAIT_GRANT (JOB) > AWAIT_WORK (GRANT) > ANSWERING (OPEN, PROBE), or
- *         AWAIT_REQUEST > ANSWERING (STATUS, LINKS, CLEAN, MANAGE, READ); each > CLOSED. After work on files:
- *         ANSWERING > AWAIT_NEXT > ANSWERING (CLEAN, MANAGE, READ) */
+ *         AWAIT_REQUEST > ANSWERING (STATUS, LINKS, CLEAN, MANAGE, READ, SUM); each > CLOSED. After work on files:
+ *         ANSWERING > AWAIT_NEXT > ANSWERING (CLEAN, MANAGE, READ, SUM). A client waits for the answer to SUM in
+ *         MANAGE_REQUESTED */
 #ifndef ENGINE_JOB_FRAMES_H
 #define ENGINE_JOB_FRAMES_H
 
@@ -64,6 +65,7 @@ union job_frame {
 	struct wire_listed listed;
 	struct wire_managed managed;
 	struct wire_read read;
+	struct wire_sum sum;
 	struct job_piece piece; /* BLOCK */
 	struct wire_job job;
 	struct wire_grant grant;

@@ -80,7 +80,46 @@ static void step(struct io_call *k)
 
 static void on_step(struct io_call *k);
 
-static void next_step(struct file_job *j) { io_call_start(&j->call, j->set->context, step, on_step); }
+/* Half of the processors stay with transfers. */
+static unsigned turns_max(const struct job_set *t)
+{
+	return t->context->n_workers > 1 ? t->context->n_workers / 2 : 1;
+}
+
+static void start_step(struct file_job *j)
+{
+	j->set->n_turns += j->ops->takes_turns;
+	io_call_start(&j->call, j->set->context, step, on_step);
+}
+
+static void next_step(struct file_job *j)
+{
+	if (j->ops->takes_turns && j->set->n_turns >= turns_max(j->set)) {
+		list_append(&j->set->turns, &j->turn);
+		j->queued = true;
+		return;
+	}
+	start_step(j);
+}
+
+static void leave_queue(struct file_job *j)
+{
+	list_remove(&j->turn);
+	j->queued = false;
+}
+
+/* A step that counted is over: the next one may begin, before the next step of the same job. */
+static void end_turn(struct job_set *t)
+{
+	struct file_job *first;
+
+	t->n_turns--;
+	if (list_empty(&t->turns))
+		return;
+	first = CONTAINER_OF(t->turns.next, struct file_job, turn);
+	leave_queue(first);
+	start_step(first);
+}
 
 static void put_found(struct file_job *j)
 {
@@ -99,6 +138,8 @@ static void on_step(struct io_call *k)
 	struct file_job *j = CONTAINER_OF(k, struct file_job, call);
 	bool done = k->result == 0;
 
+	if (j->ops->takes_turns)
+		end_turn(j->set);
 	if (j->conn != NULL && j->found.failed)
 		k->result = err_nomem(&k->why);
 	if (j->conn == NULL || k->result < 0) {
@@ -130,8 +171,11 @@ void file_job_resume(struct file_job *j)
 void file_job_leave(struct file_job *j)
 {
 	j->conn = NULL;
-	if (j->waits)
-		over(j, NULL);
+	if (j->queued)
+		leave_queue(j);
+	else if (!j->waits)
+		return;
+	over(j, NULL);
 }
 
 /* ---- The start ---- */

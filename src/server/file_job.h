@@ -16,6 +16,7 @@ struct file_job;
 struct file_job_ops {
 	const char *name; /* name of the job in the log */
 	bool exclusive;   /* a client has one at a time */
+	bool takes_turns; /* keeps a processor busy: few steps run at a time, those of all clients in turn */
 	/* The request has found its paths. */
 	int (*begin)(struct file_job *j, struct ptcp_err *e);
 	/* I/O thread: works on up to FILE_JOB_STEP_ENTRIES entries, and reports them in j->found. 1: more remain; 0:
@@ -43,6 +44,8 @@ struct file_job {
 	bool waits;            /* the job waits for the client to read */
 	struct mono reported;
 	struct io_call call;   /* the step */
+	struct list turn;      /* among those that wait for theirs */
+	bool queued;
 };
 
 /* Fills in a zeroed job of `bytes`, whose request is to be taken next; file_job_fini() follows, or file_job_start(). */
@@ -66,6 +69,8 @@ void file_job_fail(struct file_job *j, const char *path, const struct ptcp_err *
 int cleaning_new(struct file_job **out, struct job_set *t, const struct job_client *c, const struct wire_clean *f,
     struct ptcp_err *e);
 int managing_new(struct file_job **out, struct job_set *t, const struct job_client *c, const struct wire_manage *f,
+    struct ptcp_err *e);
+int summing_new(struct file_job **out, struct job_set *t, const struct job_client *c, const struct wire_sum *f,
     struct ptcp_err *e);
 int reading_new(struct file_job **out, struct job_set *t, const struct job_client *c, const struct wire_read *f,
     struct ptcp_err *e);

@@ -21,6 +21,7 @@ void job_set_init(struct job_set *t, struct context *context, const char *root,
 	    .arg = arg };
 	list_init(&t->jobs);
 	list_init(&t->conns);
+	list_init(&t->turns);
 }
 
 bool job_set_idle(const struct job_set *t)

@@ -17,6 +17,8 @@ struct link_table;
 
 struct job_set {
 	struct list jobs, conns;
+	struct list turns;                /* work on files that waits for its turn */
+	unsigned n_turns;                 /* steps of such work that run */
 	unsigned n_running, n_remembered, n_conns, n_file_jobs;
 	uint64_t n_refused;               /* requests so far */
 	bool ephemeral;                   /* started through ssh: serves work on files only */

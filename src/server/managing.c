@@ -12,37 +12,37 @@
 #include "fs/quota.h"
 #include "server/managing_impl.h"
 #include "store/manage.h"
+#include "store/part.h"
 #include "store/walk.h"
 
 static struct managing *managing_of(const struct file_job *j) { return CONTAINER_OF(j, struct managing, job); }
 
 /* ---- Reports ---- */
 
-static void fail(struct managing *m, const char *path, const struct ptcp_err *why)
+void managing_fail(struct managing *m, const char *path, const struct ptcp_err *why)
 {
 	m->totals.failed++;
 	file_job_fail(&m->job, path, why);
 }
 
-/* `why` may begin with the path of `name` in d, by which the client does not know the file. */
-static void fail_in(struct managing *m, const char *path, const struct dir *d, const char *name,
+void managing_fail_in(struct managing *m, const char *path, const struct dir *d, const char *name,
     const struct ptcp_err *why)
 {
 	char text[DIR_PATH_TEXT_BYTES];
 	struct ptcp_err stripped;
 
 	fs_err_strip(&stripped, why, dir_path_text(d, name, text, sizeof text));
-	fail(m, path, &stripped);
+	managing_fail(m, path, &stripped);
 }
 
-static void put_listed(struct managing *m, struct wire_listed *f, const char *path)
+void managing_put_listed(struct managing *m, struct wire_listed *f, const char *path)
 {
 	struct ptcp_err why;
 
 	if (strlen(path) > WIRE_PATH_MAX) {
 		err_because(&why, PTCP_EIO, ENAMETOOLONG, "a path longer than %d bytes (list the directory above it)",
 		    WIRE_PATH_MAX);
-		fail(m, path, &why);
+		managing_fail(m, path, &why);
 		return;
 	}
 	f->path = file_job_cut(path, WIRE_PATH_MAX);
@@ -71,14 +71,20 @@ static char *shown_path(const struct managing *m, const struct dir *d, const cha
 
 /* ---- The entries of a tree ---- */
 
+struct wire_listed managing_listed(const struct walk_entry *w)
+{
+	return (struct wire_listed){ .type = file_job_type(w->format), .mode = (uint16_t)w->mode,
+		.bytes = w->size_bytes, .disk_bytes = w->disk_bytes, .mtime_s = w->mtime.tv_sec,
+		.mtime_ns = (uint32_t)w->mtime.tv_nsec };
+}
+
 static void list_entry(struct managing *m, const struct walk_entry *w, const char *path)
 {
-	struct wire_listed f = { .type = file_job_type(w->format), .mode = (uint16_t)w->mode, .bytes = w->size_bytes,
-		.disk_bytes = w->disk_bytes, .mtime_s = w->mtime.tv_sec, .mtime_ns = (uint32_t)w->mtime.tv_nsec };
+	struct wire_listed f = managing_listed(w);
 
 	if (w->target != NULL)
 		f.target = file_job_cut(w->target, WIRE_PATH_MAX);
-	put_listed(m, &f, path);
+	managing_put_listed(m, &f, path);
 }
 
 static void count_entry(struct managing *m, const struct walk_entry *w)
@@ -102,7 +108,7 @@ static void remove_entry(struct managing *m, const struct walk_entry *w, const c
 	if (r == 0)
 		m->totals.entries++;
 	else if (why.sys != ENOENT && (why.sys != ENOTEMPTY || m->totals.failed == m->failed_before))
-		fail_in(m, path, w->dir, w->name, &why);
+		managing_fail_in(m, path, w->dir, w->name, &why);
 }
 
 /* The server's own files are invisible, but where they are in the way. */
@@ -112,13 +118,16 @@ static bool is_hidden(const struct managing *m, const struct walk_entry *w)
 	    (w->excluded || (w->format != 0 && dir_excludes(w->dir, w->dev, w->ino)));
 }
 
-static int on_entry(void *arg, const struct walk_entry *w, struct ptcp_err *e)
+static int on_entry(void *arg, struct walk_entry *w, struct ptcp_err *e)
 {
 	struct managing *m = arg;
 	struct ptcp_err why = { .code = PTCP_EIO };
+	bool hidden;
 	char *path;
+	int r = 0;
 
-	if (is_hidden(m, w) || (w->type == WALK_DIR_END && m->op != WIRE_MANAGE_REMOVE))
+	hidden = is_hidden(m, w);
+	if ((hidden && !m->named) || (w->type == WALK_DIR_END && m->op != WIRE_MANAGE_REMOVE))
 		return 0;
 	if (w->type != WALK_FAILED && m->op == WIRE_MANAGE_COUNT) {
 		count_entry(m, w);
@@ -126,17 +135,19 @@ static int on_entry(void *arg, const struct walk_entry *w, struct ptcp_err *e)
 	}
 	if ((path = shown_path(m, w->dir, w->name)) == NULL)
 		return err_nomem(e);
-	if (w->type == WALK_FAILED || w->excluded) {
-		snprintf(why.msg, sizeof why.msg, "%s", w->why);
+	if (w->type == WALK_FAILED || w->excluded || hidden) {
+		snprintf(why.msg, sizeof why.msg, "%s", w->why != NULL ? w->why : EXCLUDED_WHY);
 		why.sys = w->sys;
-		fail_in(m, path, w->dir, w->name, &why);
+		managing_fail_in(m, path, w->dir, w->name, &why);
+	} else if (m->op == WIRE_SUM_OP) {
+		r = managing_sum_entry(m, w, path, e);
 	} else if (m->op == WIRE_MANAGE_LIST) {
 		list_entry(m, w, path);
 	} else {
 		remove_entry(m, w, path);
 	}
 	free(path);
-	return 0;
+	return r;
 }
 
 static void forget_path(struct managing *m)
@@ -156,8 +167,18 @@ static void end_walk(void *arg)
 	struct managing *m = arg;
 
 	if (m->op == WIRE_MANAGE_COUNT && m->sum.entries > 0)
-		put_listed(m, &m->sum, m->path[0] != '\0' ? m->path : ".");
+		managing_put_listed(m, &m->sum, m->path[0] != '\0' ? m->path : ".");
 	forget_path(m);
+}
+
+/* A link that a path names is followed as far as the client may go. */
+static void sum_itself(struct managing *m)
+{
+	static const struct walk_limits limits = { .links = WALK_LINKS_FOLLOW };
+
+	dir_follow(m->base, m->job.request.own ? DIR_FOLLOW_ANYWHERE : DIR_FOLLOW_BENEATH);
+	walk_limit(m->walk, &limits);
+	walk_flat(m->walk);
 }
 
 /* Walks `name` in m->base, or with "" the content of m->base. */
@@ -182,6 +203,9 @@ static int begin_walk(struct managing *m, const char *name, struct ptcp_err *e)
 	m->prefix[n] = '\0';
 	m->failed_before = m->totals.failed;
 	m->sum = (struct wire_listed){ .type = WIRE_LISTED_DIR, .entries = name[0] == '\0' };
+	m->named = m->op == WIRE_SUM_OP && name[0] != '\0';
+	if (m->named)
+		sum_itself(m);
 	if (m->op == WIRE_MANAGE_LIST && (m->flags & WIRE_MANAGE_RECURSIVE) == 0)
 		walk_flat(m->walk);
 	if (m->op == WIRE_MANAGE_LIST && name[0] == '\0' && (m->flags & WIRE_MANAGE_HIDDEN) == 0)
@@ -206,6 +230,17 @@ static int begin_list(struct managing *m, char name[DESTINATION_NAME_BYTES], str
 	return request_source(a, m->path, false, &m->base, name, e);
 }
 
+static int begin_sum(struct managing *m, char name[DESTINATION_NAME_BYTES], struct ptcp_err *e)
+{
+	int r = begin_list(m, name, e);
+
+	if (r == 0 && name[0] == '\0' && (m->flags & WIRE_MANAGE_RECURSIVE) == 0)
+		r = err_because(e, PTCP_EIO, EISDIR, "Is a directory (-r takes the files below it)");
+	else if (r == 0 && name[0] != '\0' && part_is_own_name(name))
+		r = err_set(e, PTCP_EREFUSED, "a name that ptcp reserves for unfinished files (choose another)");
+	return r;
+}
+
 static int begin_remove(struct managing *m, char name[DESTINATION_NAME_BYTES], struct ptcp_err *e)
 {
 	struct ptcp_err why;
@@ -221,7 +256,7 @@ static int begin_remove(struct managing *m, char name[DESTINATION_NAME_BYTES], s
 		return 0;
 	if (why.sys == EISDIR)
 		err_because(&why, PTCP_EIO, EISDIR, "Is a directory (remove it with all content by -r)");
-	fail_in(m, m->path, m->base, name, &why);
+	managing_fail_in(m, m->path, m->base, name, &why);
 	return 1;
 }
 
@@ -245,7 +280,7 @@ static void list_self(struct managing *m)
 	dir_fd_done(m->base);
 }
 
-/* LIST, COUNT or REMOVE of a path. A path that cannot be found is reported, and the work goes on. */
+/* LIST, COUNT, SUM or REMOVE of a path. A path that cannot be found is reported, and the work goes on. */
 static int begin_path(struct managing *m, const char *path, struct ptcp_err *e)
 {
 	char name[DESTINATION_NAME_BYTES];
@@ -256,12 +291,14 @@ static int begin_path(struct managing *m, const char *path, struct ptcp_err *e)
 		return err_nomem(e);
 	if (m->op == WIRE_MANAGE_LIST)
 		r = begin_list(m, name, &why);
+	else if (m->op == WIRE_SUM_OP)
+		r = begin_sum(m, name, &why);
 	else if (m->op == WIRE_MANAGE_COUNT)
 		r = request_source(&m->job.request, path, false, &m->base, name, &why);
 	else
 		r = begin_remove(m, name, &why);
 	if (r < 0)
-		fail(m, path, &why);
+		managing_fail(m, path, &why);
 	else if (r == 0 && m->op == WIRE_MANAGE_LIST && name[0] == '\0' && (m->flags & WIRE_MANAGE_ITSELF) != 0)
 		list_self(m);
 	else if (r == 0)
@@ -281,7 +318,7 @@ static int change(struct managing *m, struct ptcp_err *e)
 	if (r == PTCP_ENOMEM && why.sys == 0)
 		return err_nomem(e);
 	if (r < 0)
-		fail(m, path, &why);
+		managing_fail(m, path, &why);
 	else
 		m->totals.entries++;
 	return 1;
@@ -302,7 +339,7 @@ static int next_path(void *arg, struct ptcp_err *e)
 			return 1;
 		if ((m->expanded = r == 0))
 			return 1;
-		fail(m, request_path(a, m->next - 1), &why);
+		managing_fail(m, request_path(a, m->next - 1), &why);
 	}
 	expand_free(m->expand);
 	m->expand = NULL;
@@ -317,7 +354,9 @@ static int next_path(void *arg, struct ptcp_err *e)
 
 static bool is_full(const void *arg)
 {
-	return buf_len(&((const struct managing *)arg)->job.found.b) >= FILE_JOB_STEP_BYTES;
+	const struct managing *m = arg;
+
+	return buf_len(&m->job.found.b) >= FILE_JOB_STEP_BYTES || (m->op == WIRE_SUM_OP && managing_sum_full(m));
 }
 
 static int step(struct file_job *j, struct ptcp_err *e)
@@ -325,7 +364,11 @@ static int step(struct file_job *j, struct ptcp_err *e)
 	static const struct walk_steps steps = { .next = next_path, .entry = on_entry, .end = end_walk,
 		.full = is_full };
 	struct managing *m = managing_of(j);
+	int r;
 
+	m->sums.room = FILE_SUMS_STEP_BYTES;
+	if (m->sums.path != NULL && (r = managing_sum_more(m, e)) < 0)
+		return r;
 	return walk_step(&steps, &m->walk, FILE_JOB_STEP_ENTRIES, m, e);
 }
 
@@ -359,7 +402,8 @@ static bool permits(const struct file_job *j, const struct authorization *now)
 {
 	enum wire_manage_op op = managing_of(j)->op;
 
-	return (op == WIRE_MANAGE_LIST || op == WIRE_MANAGE_COUNT || !now->read_only) && !now->write_once &&
+	return (op == WIRE_MANAGE_LIST || op == WIRE_MANAGE_COUNT || op == WIRE_SUM_OP || !now->read_only) &&
+	    !now->write_once &&
 	    authorization_same_place(now, &j->request.auth);
 }
 
@@ -367,6 +411,7 @@ static void managing_free(struct file_job *j)
 {
 	struct managing *m = managing_of(j);
 
+	managing_sum_fini(m);
 	forget_path(m);
 	expand_free(m->expand);
 	filter_free(m->visible);
@@ -375,27 +420,31 @@ static void managing_free(struct file_job *j)
 
 static const struct file_job_ops ops = { .name = "manage", .begin = begin, .step = step, .put_totals = put_totals,
 	.totals_text = totals_text, .permits = permits, .free = managing_free };
+static const struct file_job_ops sum_ops = { .name = "manage", .takes_turns = true, .begin = begin, .step = step,
+	.put_totals = put_totals, .totals_text = totals_text, .permits = permits, .free = managing_free };
 
-int managing_new(struct file_job **out, struct job_set *t, const struct job_client *c, const struct wire_manage *f,
+/* `what`: the operation in the log. */
+static int managing_start(struct file_job **out, struct job_set *t, const struct job_client *c,
+    const struct wire_manage *f, const struct file_job_ops *of, const char *what, const struct managing_sums *sums,
     struct ptcp_err *e)
 {
-	static const char *const names[] = { [WIRE_MANAGE_LIST] = "list", [WIRE_MANAGE_COUNT] = "count",
-		[WIRE_MANAGE_MKDIR] = "mkdir", [WIRE_MANAGE_REMOVE] = "remove", [WIRE_MANAGE_RENAME] = "rename" };
 	struct managing *m = calloc(1, sizeof *m);
 	char shown[TEXT_NAME_BYTES];
 	int r;
 
 	if (m == NULL)
 		return err_nomem(e);
-	if ((r = file_job_init(&m->job, &ops, t, c, sizeof *m, e)) < 0)
+	if ((r = file_job_init(&m->job, of, t, c, sizeof *m, e)) < 0)
 		goto out;
 	m->op = f->op;
 	m->flags = f->flags;
-	if ((r = request_take_manage(&m->job.request, f, e)) < 0)
+	m->sums = *sums;
+	if ((r = request_take_manage(&m->job.request, f, e)) < 0 ||
+	    (sums->digests != 0 && (r = file_sums_new(&m->sums.at, sums->digests, m->job.memory, e)) < 0))
 		goto out;
 	log_at(&t->context->log, LOG_INFO, "server",
 	    "event=manage from=%s client=%s op=%s flags=%u paths=%u path=\"%s\"",
-	    c->address, c->fingerprint, names[m->op], m->flags, m->job.request.n_given,
+	    c->address, c->fingerprint, what, m->flags, m->job.request.n_given,
 	    text_escape_quoted(shown, sizeof shown, request_first(&m->job.request)));
 	*out = &m->job;
 	file_job_start(&m->job);
@@ -404,4 +453,24 @@ out:
 	file_job_fini(&m->job);
 	free(m);
 	return r;
+}
+
+int managing_new(struct file_job **out, struct job_set *t, const struct job_client *c, const struct wire_manage *f,
+    struct ptcp_err *e)
+{
+	static const char *const names[] = { [WIRE_MANAGE_LIST] = "list", [WIRE_MANAGE_COUNT] = "count",
+		[WIRE_MANAGE_MKDIR] = "mkdir", [WIRE_MANAGE_REMOVE] = "remove", [WIRE_MANAGE_RENAME] = "rename" };
+	static const struct managing_sums none = { .digests = 0 };
+
+	return managing_start(out, t, c, f, &ops, names[f->op], &none, e);
+}
+
+int summing_new(struct file_job **out, struct job_set *t, const struct job_client *c, const struct wire_sum *f,
+    struct ptcp_err *e)
+{
+	const struct wire_manage q = { .op = WIRE_SUM_OP, .flags = f->flags, .n_paths = f->n_paths,
+		.paths = f->paths };
+	const struct managing_sums sums = { .digests = f->digests, .range = { f->start, f->end } };
+
+	return managing_start(out, t, c, &q, &sum_ops, "sum", &sums, e);
 }

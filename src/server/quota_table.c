@@ -87,7 +87,7 @@ void quota_table_free(struct quota_table *t)
 
 /* ---- Counting ---- */
 
-static int count_entry(void *arg, const struct walk_entry *w, struct ptcp_err *e)
+static int count_entry(void *arg, struct walk_entry *w, struct ptcp_err *e)
 {
 	struct directory *d = arg;
 

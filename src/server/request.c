@@ -229,7 +229,7 @@ int request_take_clean(struct request *a, struct span path, struct ptcp_err *e)
 
 int request_take_manage(struct request *a, const struct wire_manage *f, struct ptcp_err *e)
 {
-	bool modifies = f->op != WIRE_MANAGE_LIST && f->op != WIRE_MANAGE_COUNT;
+	bool modifies = f->op != WIRE_MANAGE_LIST && f->op != WIRE_MANAGE_COUNT && f->op != WIRE_SUM_OP;
 	int r;
 
 	if ((r = check_root(a, e)) < 0)

@@ -357,7 +357,7 @@ static bool is_candidate(const struct expand *x, const struct walk_entry *w)
 	    ((x->next == NULL && !x->dirs_only) || S_ISDIR(w->format) || S_ISLNK(w->format));
 }
 
-static int on_entry(void *arg, const struct walk_entry *w, struct ptcp_err *e)
+static int on_entry(void *arg, struct walk_entry *w, struct ptcp_err *e)
 {
 	struct expand *x = arg;
 	char *below, *path;

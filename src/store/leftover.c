@@ -233,7 +233,7 @@ static void report_failed(struct leftovers *k, const struct walk_entry *w)
 	leftover_report(k, &l);
 }
 
-static int on_entry(void *arg, const struct walk_entry *w, struct ptcp_err *e)
+static int on_entry(void *arg, struct walk_entry *w, struct ptcp_err *e)
 {
 	struct leftovers *k = arg;
 	struct ptcp_err why;

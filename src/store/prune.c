@@ -422,7 +422,7 @@ static int too_many(const struct prune *p, struct ptcp_err *e)
 	    "--max-delete, or list them with --dry-run)", (unsigned long long)limit(p));
 }
 
-static int on_entry(void *arg, const struct walk_entry *w, struct ptcp_err *e)
+static int on_entry(void *arg, struct walk_entry *w, struct ptcp_err *e)
 {
 	struct prune *p = arg;
 	judge(p, w);

@@ -151,7 +151,7 @@ static bool add_file(struct renames *r, const struct walk_entry *w)
 	return true;
 }
 
-static int on_entry(void *arg, const struct walk_entry *w, struct ptcp_err *e)
+static int on_entry(void *arg, struct walk_entry *w, struct ptcp_err *e)
 {
 	struct renames *r = arg;
 

@@ -108,8 +108,8 @@ struct walk_steps {
 	/* Begins the next tree: sets the walk, or does what needs none. 1; 0: all trees are examined; or a negative PTCP_E*.
 	 * NULL: the walk that is there is the only one. */
 	int (*next)(void *arg, struct ptcp_err *e);
-	/* An entry of the tree; 0 or a negative PTCP_E*. */
-	int (*entry)(void *arg, const struct walk_entry *w, struct ptcp_err *e);
+	/* An entry of the tree, which source_new() may take; 0 or a negative PTCP_E*. */
+	int (*entry)(void *arg, struct walk_entry *w, struct ptcp_err *e);
 	void (*end)(void *arg);        /* the tree is examined, the walk free; may be NULL */
 	bool (*full)(const void *arg); /* the step has to end; NULL: never */
 };

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* CRC-32C (Castagnoli; RFC 3720, B.4) by the instruction of the processor where it has one; continues from the crc of the
- * bytes before, 0 at first. */
+/* CRC-32C (Castagnoli; RFC 3720, B.4), by the instruction of the processor if available; continues from `crc`, the
+ * value of all bytes before, 0 at first. */
 uint32_t crc32c_add(uint32_t crc, const void *p, size_t n);
 /* The same without the instruction. */
 uint32_t crc32c_add_plain(uint32_t crc, const void *p, size_t n);

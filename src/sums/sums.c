@@ -33,7 +33,7 @@ struct sums {
 struct sum_kind {
 	const char *name;
 	size_t bytes;
-	const EVP_MD *(*evp)(void); /* of OpenSSL; NULL: not */
+	const EVP_MD *(*evp)(void); /* OpenSSL's; NULL: another library's */
 	int (*begin)(const struct sum_kind *k, union sum *s, struct ptcp_err *e);
 	void (*add)(union sum *s, const void *p, size_t n);
 	void (*end)(union sum *s, uint8_t *out);
@@ -46,7 +46,8 @@ static int evp_begin(const struct sum_kind *k, union sum *s, struct ptcp_err *e)
 		return err_nomem(e);
 	if (EVP_DigestInit_ex(s->evp, k->evp(), NULL) == 1)
 		return 0;
-	return err_set(e, PTCP_EUSAGE, "%s: the OpenSSL of this host does not offer it (choose another digest)", k->name);
+	return err_set(e, PTCP_EUSAGE, "%s: the OpenSSL of this host does not offer it (choose another digest)",
+	    k->name);
 }
 
 static void evp_add(union sum *s, const void *p, size_t n) { EVP_DigestUpdate(s->evp, p, n); }

@@ -204,6 +204,10 @@ progress[] = {
 }, read[] = {
 	UINT("n_ranges", read, n_ranges, 1, WIRE_RANGES_MAX), LENGTH("n", 2, read, path, 0, WIRE_PATH_MAX),
 	DATA(read, path, NO_NUL), REST(read, ranges)
+}, sum[] = {
+	UINT("flags", sum, flags, 0, WIRE_SUM_FLAGS), UINT("digests", sum, digests, 1, WIRE_DIGESTS),
+	ANY("start", sum, start), ANY("end", sum, end), UINT("n_paths", sum, n_paths, 1, WIRE_PATHS_MAX),
+	REST(sum, paths)
 }, mover[] = {
 	LENGTH("n", 1, mover, host, 1, WIRE_HOST_MAX), DATA(mover, host, WORD)
 }, endpoint[] = {
@@ -341,6 +345,27 @@ static bool open_valid(const void *f)
 	    (o->role != WIRE_ACCEPTOR_RECEIVES || places == 1);
 }
 
+/* Paths of work on files: without flags. */
+static bool work_paths_valid(struct span rest, unsigned n)
+{
+	struct span path;
+	uint8_t flags;
+	bool place;
+
+	for (; n > 0; n--)
+		if (!wire_path_next(&rest, &flags, &path) || flags != 0 ||
+		    !path_valid(WIRE_ACCEPTOR_SENDS, true, 0, path, &place))
+			return false;
+	return rest.n == 0;
+}
+
+static bool sum_valid(const void *f)
+{
+	const struct wire_sum *d = f;
+
+	return work_paths_valid(d->paths, d->n_paths);
+}
+
 /* Only the flags of the operation; a RENAME names two paths. */
 static bool manage_valid(const void *f)
 {
@@ -350,16 +375,9 @@ static bool manage_valid(const void *f)
 		[WIRE_MANAGE_RENAME] = WIRE_MANAGE_REPLACE
 	};
 	const struct wire_manage *d = f;
-	struct span rest = d->paths, path;
-	uint8_t path_flags;
-	unsigned i;
-	bool place;
 
-	for (i = 0; i < d->n_paths; i++)
-		if (!wire_path_next(&rest, &path_flags, &path) || path_flags != 0 ||
-		    !path_valid(WIRE_ACCEPTOR_SENDS, true, 0, path, &place))
-			return false;
-	return rest.n == 0 && (d->flags & ~flags[d->op]) == 0 && (d->op != WIRE_MANAGE_RENAME || d->n_paths == 2);
+	return work_paths_valid(d->paths, d->n_paths) && (d->flags & ~flags[d->op]) == 0 &&
+	    (d->op != WIRE_MANAGE_RENAME || d->n_paths == 2);
 }
 
 /* A failure has a code, an entry has a type. */
@@ -556,7 +574,7 @@ const struct wire_layout wire_layouts[256] = {
 	LAYOUT(LEFTOVER, leftover, leftover, leftover_valid),
 	LAYOUT(CLEANED, cleaned, cleaned, NULL), LAYOUT(MANAGE, manage, manage, manage_valid),
 	LAYOUT(LISTED, listed, listed, listed_valid), LAYOUT(MANAGED, managed, managed, NULL),
-	LAYOUT(READ, read, read, read_valid),
+	LAYOUT(READ, read, read, read_valid), LAYOUT(SUM, sum, sum, sum_valid),
 	LAYOUT(LEFTOVERS, leftovers, leftovers, NULL), LAYOUT(DELETED, deleted, deleted, NULL),
 	LAYOUT(SIZE, size, size, NULL), LAYOUT(MOVER, mover, mover, NULL), LAYOUT(STREAM, stream, stream, stream_valid),
 	LAYOUT(SOURCE, source, source, NULL), LAYOUT(SEND, send, send, send_valid),

@@ -154,6 +154,7 @@ WIRE_CODEC(CLEANED, cleaned, wire_cleaned)
 /* ---- Files and directories of a server: ls, mkdir, rm, mv, du ---- */
 
 enum wire_manage_op {
+	WIRE_SUM_OP = 0,        /* the frame SUM, which is no op of MANAGE */
 	WIRE_MANAGE_LIST = 1,   /* each path, or the content of each directory */
 	WIRE_MANAGE_COUNT = 2,  /* the size of each path with all content */
 	WIRE_MANAGE_MKDIR = 3,
@@ -193,7 +194,7 @@ struct wire_listed {
 	int64_t mtime_s;
 	uint32_t mtime_ns;
 	struct span path;   /* as in the request, with the names below; without NUL */
-	struct span target; /* target of a symbolic link */
+	struct span target; /* target of a symbolic link; SUM: the digests, in hexadecimal digits */
 	struct wire_why why; /* code 0: no failure */
 };
 #define WIRE_LISTED_FRAMES_MAX 10000000 /* max number in one reply */
@@ -233,6 +234,23 @@ size_t wire_range_encode(uint8_t *out, const struct wire_range *r);
 struct wire_range wire_range_next(struct span *ranges);
 /* The bytes of a file of this size, at most WIRE_FILE_MAX, in the range: their number, and the first one in *from. */
 uint64_t wire_range_clip(struct wire_range r, uint64_t size_bytes, uint64_t *from);
+
+/* ---- Digests ---- */
+
+#define X(NAME, name, bit, bytes) | 1u << (bit)
+enum { WIRE_DIGESTS = 0 PTCP_DIGESTS(X) };
+#undef X
+#define WIRE_SUM_FLAGS WIRE_MANAGE_RECURSIVE
+
+/* Requests digests of files, or of a range of each: LISTED for each file, and MANAGED. Patterns are expanded. */
+struct wire_sum {
+	uint8_t flags;      /* WIRE_MANAGE_RECURSIVE: the files of directories as well */
+	uint16_t digests;   /* at least one bit of WIRE_DIGESTS */
+	int64_t start, end; /* as in struct wire_range */
+	uint16_t n_paths;   /* not 0 */
+	struct span paths;  /* as in MANAGE */
+};
+WIRE_CODEC(SUM, sum, wire_sum)
 
 #define WIRE_PIECE_BYTES (60u << 10) /* max data of a BLOCK that answers READ */
 /* The id of a BLOCK with bytes of a range; the first range is 0. */

@@ -86,7 +86,7 @@ static void urls(void **state)
 	refused(PTCP_LIST, &one, 0, "without its URLs");
 	REFUSED(PTCP_RENAME, "without its URLs", U "a");
 	REFUSED(PTCP_RENAME, "without its URLs", U "a", U "b", U "c");
-	REFUSED((enum ptcp_manage_op)(PTCP_RENAME + 1), "an operation", U "a", U "b");
+	REFUSED((enum ptcp_manage_op)(PTCP_SUM + 1), "an operation", U "a", U "b");
 	REFUSED((enum ptcp_manage_op)(PTCP_LIST - 1), "an operation", U "a", U "b");
 	ACCEPTED(PTCP_RENAME, U "a", U "b");
 	assert_string_equal(t->known_as, "127.0.0.1:1");
@@ -97,26 +97,38 @@ static void urls(void **state)
 /* Each option belongs to some operations only. */
 static void options(void **state)
 {
-	static const enum ptcp_manage_op ops[] = { PTCP_LIST, PTCP_COUNT, PTCP_MKDIR, PTCP_REMOVE, PTCP_RENAME };
+	static const enum ptcp_manage_op ops[] = { PTCP_LIST, PTCP_COUNT, PTCP_MKDIR, PTCP_REMOVE, PTCP_RENAME,
+		PTCP_SUM };
 	size_t i;
 	bool *option[5] = { &opts.recursive, &opts.hidden, &opts.itself, &opts.parents, &opts.replace };
-	static const unsigned permitted[5] = { 1u << PTCP_LIST | 1u << PTCP_REMOVE, 1u << PTCP_LIST, 1u << PTCP_LIST,
-		1u << PTCP_MKDIR, 1u << PTCP_RENAME };
+	static const unsigned permitted[5] = { 1u << PTCP_LIST | 1u << PTCP_REMOVE | 1u << PTCP_SUM, 1u << PTCP_LIST,
+		1u << PTCP_LIST, 1u << PTCP_MKDIR, 1u << PTCP_RENAME };
 	unsigned k;
 
 	(void)state;
 	for (k = 0; k < 5; k++) {
 		*option[k] = true;
-		for (i = 0; i < 5; i++)
+		for (i = 0; i < sizeof ops / sizeof *ops; i++)
 			if ((permitted[k] >> ops[i] & 1) != 0)
 				ACCEPTED(ops[i], U "a", U "b");
 		ptcp_task_free(t);
 		t = NULL;
-		for (i = 0; i < 5; i++)
+		for (i = 0; i < sizeof ops / sizeof *ops; i++)
 			if ((permitted[k] >> ops[i] & 1) == 0)
 				REFUSED(ops[i], "an option of another operation", U "a", U "b");
 		*option[k] = false;
 	}
+	opts.digests = PTCP_MD5;
+	REFUSED(PTCP_LIST, "an option of another operation", U "a");
+	opts.digests = PTCP_DIGESTS_ALL + 1;
+	REFUSED(PTCP_SUM, "an option of another operation", U "a");
+	opts.digests = 0;
+	opts.end = 1;
+	REFUSED(PTCP_COUNT, "an option of another operation", U "a");
+	ACCEPTED(PTCP_SUM, U "a");
+	assert_int_equal(t->remote_job->manage.digests, PTCP_SHA256);
+	ptcp_task_free(t);
+	t = NULL;
 	opts.size = 0;
 	REFUSED(PTCP_LIST, "ptcp_manage_opts_init", U "a");
 }
@@ -139,6 +151,38 @@ static void failure(const char *path, int code, uint8_t cause, const char *text)
 	struct ptcp_err e;
 
 	assert_int_equal(remote_job_listed(t, &f, &e), 0);
+}
+
+/* The digests of a file, one after the other, and answers with other digits. */
+static void sums(void **state)
+{
+	static const struct { unsigned digests; const char *hex; int r; } rows[] = {
+		{ PTCP_ADLER32, "0123abcd", 0 }, { PTCP_ADLER32, "0123abc", PTCP_EPROTO },
+		{ PTCP_ADLER32, "0123ABCD", PTCP_EPROTO }, { PTCP_ADLER32, "", PTCP_EPROTO },
+		{ PTCP_ADLER32 | PTCP_CRC32C, "0123abcd89abcdef", 0 }, { PTCP_ADLER32 | PTCP_XXH3, "0123abcd89abcdef",
+		    PTCP_EPROTO },
+	};
+	struct ptcp_entry entry = { .path = "f" };
+	struct manage_digests m;
+	struct ptcp_err e;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct wire_listed f = { .type = WIRE_LISTED_FILE, .path = span_of("/f"),
+			.target = span_of(rows[i].hex) };
+
+		opts.digests = rows[i].digests;
+		ACCEPTED(PTCP_SUM, U "a");
+		assert_int_equal(remote_job_listed(t, &f, &e), rows[i].r);
+		f.type = WIRE_LISTED_DIR;
+		assert_int_equal(remote_job_listed(t, &f, &e), PTCP_EPROTO);
+	}
+	assert_true(manage_digests(&m, PTCP_ADLER32 | PTCP_CRC32C, "0123abcd89abcdef", &entry));
+	assert_int_equal(entry.n_digests, 2);
+	assert_true(entry.digest[0].kind == PTCP_ADLER32 && entry.digest[1].kind == PTCP_CRC32C);
+	assert_string_equal(entry.digest[0].hex, "0123abcd");
+	assert_string_equal(entry.digest[1].hex, "89abcdef");
 }
 
 static void shows(const char *text)
@@ -388,6 +432,7 @@ int main(void)
 		test(urls),
 		test(options),
 		test(paths),
+		test(sums),
 		test(totals),
 		test(one_failure),
 		test(more_failures),

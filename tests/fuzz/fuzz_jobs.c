@@ -16,7 +16,7 @@
 #define TIMEOUT_NS (10 * NS_PER_S)
 #define NOW_S UINT64_C(1700000000)
 
-enum kind { JOB, TIMING, STATUS, LINKS, CLEANING, MANAGING, READING, KINDS };
+enum kind { JOB, TIMING, STATUS, LINKS, CLEANING, MANAGING, READING, SUMMING, KINDS };
 
 struct end {
 	struct job_frames j;
@@ -117,7 +117,7 @@ static void check_request(struct end *e, unsigned type, const struct job_request
 static int on_request(struct end *e, unsigned type, const union job_frame *f, struct ptcp_err *err)
 {
 	MUST(type == WIRE_OPEN || type == WIRE_PROBE || type == WIRE_STATUS || type == WIRE_LINKS ||
-	    type == WIRE_CLEAN || type == WIRE_MANAGE || type == WIRE_READ);
+	    type == WIRE_CLEAN || type == WIRE_MANAGE || type == WIRE_READ || type == WIRE_SUM);
 	MUST(!e->started && !e->over);
 	e->started = true;
 	if (type == WIRE_OPEN || type == WIRE_PROBE) {
@@ -171,10 +171,11 @@ static int on_report(struct end *e, unsigned type, const union job_frame *f)
 		MUST(e->kind == READING && f->piece.data.n == f->piece.block.length_bytes && f->piece.data.n > 0);
 		break;
 	case WIRE_LISTED:
-		MUST((e->kind == MANAGING || e->kind == READING) && ++e->listed <= WIRE_LISTED_FRAMES_MAX);
+		MUST((e->kind == MANAGING || e->kind == READING || e->kind == SUMMING) &&
+		    ++e->listed <= WIRE_LISTED_FRAMES_MAX);
 		break;
 	case WIRE_MANAGED:
-		MUST((e->kind == MANAGING || e->kind == READING) &&
+		MUST((e->kind == MANAGING || e->kind == READING || e->kind == SUMMING) &&
 		    f->managed.entries + f->managed.failed >= e->listed);
 		e->over = f->managed.final;
 		break;
@@ -276,7 +277,7 @@ static void inject(struct world *w, struct end *to)
 
 	to->injected = true;
 	h.length = (uint32_t)part.n;
-	if (h.type <= WIRE_READ) {
+	if (h.type <= WIRE_SUM) {
 		wire_header_encode(header, &h);
 		input(to, header, sizeof header);
 	}
@@ -343,12 +344,14 @@ static void request(struct world *w, struct end *e)
 	static const enum job_frames_state states[] = { [JOB] = JOB_FRAMES_JOB_REQUESTED,
 		[TIMING] = JOB_FRAMES_TIMING_REQUESTED, [STATUS] = JOB_FRAMES_STATUS_REQUESTED,
 		[LINKS] = JOB_FRAMES_LINKS_REQUESTED, [CLEANING] = JOB_FRAMES_CLEAN_REQUESTED,
-		[MANAGING] = JOB_FRAMES_MANAGE_REQUESTED, [READING] = JOB_FRAMES_READ_REQUESTED };
+		[MANAGING] = JOB_FRAMES_MANAGE_REQUESTED, [READING] = JOB_FRAMES_READ_REQUESTED,
+		[SUMMING] = JOB_FRAMES_MANAGE_REQUESTED };
 	static const uint8_t paths[] = { 0, 0, 1, 'p' };
 	struct wire_status status = { 0, 0 };
 	struct wire_clean clean = { 60 + e->conn, 0, { &paths[3], 1 } };
 	const uint8_t range[WIRE_RANGE_BYTES] = { 0 };
 	struct wire_read parts = { 1, { &paths[3], 1 }, { range, sizeof range } };
+	struct wire_sum sum = { 0, WIRE_DIGESTS, 0, WIRE_RANGE_REST, 1, { paths, sizeof paths } };
 	struct wire_manage manage = { WIRE_MANAGE_LIST, WIRE_MANAGE_RECURSIVE, 1, { paths, sizeof paths } };
 
 	e->kind = take_byte(&w->in) % KINDS;
@@ -366,6 +369,8 @@ static void request(struct world *w, struct end *e)
 		OUTBOX_PUT(&e->j.conn.out, manage, MANAGE, &manage);
 	else if (e->kind == READING)
 		OUTBOX_PUT(&e->j.conn.out, read, READ, &parts);
+	else if (e->kind == SUMMING)
+		OUTBOX_PUT(&e->j.conn.out, sum, SUM, &sum);
 	else
 		put_job(w, e);
 	job_frames_requested(&e->j, states[e->kind], w->now);

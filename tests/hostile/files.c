@@ -192,7 +192,79 @@ static void lists_unread(unsigned port, char **arguments)
 	hold();
 }
 
+static struct peer *asks_sums(unsigned port, const char *path, unsigned flags)
+{
+	static uint8_t out[WIRE_SUM_MAX_BYTES];
+	uint8_t coded[WIRE_PATH_MAX + 3];
+	const struct wire_sum f = { (uint8_t)flags, WIRE_DIGESTS, 0, WIRE_RANGE_REST, 1,
+		{ coded, wire_path_encode(coded, 0, text(path)) } };
+	struct peer *p = peer_connect(port, ALPN_JOB);
+
+	if (p == NULL)
+		die("no handshake");
+	peer_send(p, out, wire_sum_encode(out, &f));
+	return p;
+}
+
+/* PATH...: none has digests, neither itself nor below. */
+static void sums_nothing(unsigned port, char **arguments)
+{
+	for (; *arguments != NULL; arguments++) {
+		expect_nothing(asks_sums(port, *arguments, 0));
+		expect_nothing(asks_sums(port, *arguments, WIRE_MANAGE_RECURSIVE));
+	}
+}
+
+/* CODE PATH: is refused. */
+static void sums_refused(unsigned port, char **arguments)
+{
+	struct peer *p = asks_sums(port, arguments[1], 0);
+
+	expect_error(p, (unsigned)atoi(arguments[0]));
+	peer_close(p);
+}
+
+/* N PATH...: N requests for all digests of each path, recursively; the client stays, and reads nothing. */
+static void sums_many(unsigned port, char **arguments)
+{
+	char **path;
+	int i;
+
+	for (i = 0; i < atoi(arguments[0]); i++)
+		for (path = arguments + 1; *path != NULL; path++)
+			asks_sums(port, *path, WIRE_MANAGE_RECURSIVE);
+	hold();
+}
+
+/* PATH: malformed requests, and clients that leave at once. */
+static void sums_badly(unsigned port, char **arguments)
+{
+	static const struct { uint8_t n, bytes[26]; } bad[] = {
+		{ 4, { 0, 0, 1, 0 } },                                     /* cut off */
+		{ 25, { 2, 0, 1, [20] = 1, 0, 0, 1, '/' } },               /* a flag that is none */
+		{ 25, { 0, 0, 0, [20] = 1, 0, 0, 1, '/' } },               /* no digest */
+		{ 25, { 0, 1, 0, [20] = 1, 0, 0, 1, '/' } },               /* one that is none */
+		{ 21, { 0, 0, 1, [20] = 0 } },                             /* no path */
+		{ 25, { 0, 0, 1, [20] = 2, 0, 0, 1, '/' } },               /* one that is not there */
+		{ 25, { 0, 0, 1, [20] = 1, 0, 0, 1, '\0' } },              /* a NUL */
+	};
+	struct peer *p;
+	size_t i;
+
+	for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+		if ((p = peer_connect(port, ALPN_JOB)) == NULL)
+			die("no handshake");
+		peer_send_raw(p, WIRE_SUM, WIRE_CRITICAL, bad[i].bytes, bad[i].n);
+		expect_error(p, 10);
+		peer_close(p);
+	}
+	for (i = 0; i < 50; i++)
+		peer_close(asks_sums(port, arguments[0], 0));
+}
+
 const struct hostile hostile_managers[] = {
+	{ "sums-nothing", sums_nothing }, { "sums-refused", sums_refused }, { "sums-many", sums_many },
+	{ "sums-badly", sums_badly },
 	{ "manages", manages }, { "manages-nothing", manages_nothing }, { "manages-badly", manages_badly },
 	{ "lists-unread", lists_unread }, { "parts-nothing", parts_nothing }, { "parts-refused", parts_refused },
 	{ "parts-unread", parts_unread }, { "parts-badly", parts_badly }, { NULL, NULL }
@@ -295,6 +367,33 @@ static void lying_parts(unsigned port, char **arguments)
 		;
 }
 
+/* HOW: the sha256 of a file is requested */
+static void lying_sums(unsigned port, char **arguments)
+{
+	struct peer *p = peer_accept(hostile_listener, ALPN_JOB);
+	const char *how = arguments[0];
+	char digits[65];
+	struct wire_listed f = { .type = strcmp(how, "type") == 0 ? WIRE_LISTED_DIR : WIRE_LISTED_FILE,
+		.bytes = 1, .path = text("/f"), .target = text(digits) };
+	uint8_t out[WIRE_LISTED_MAX_BYTES], byte;
+
+	(void)port;
+	memset(digits, 'a', 64);
+	digits[64] = '\0';
+	if (strcmp(how, "terminal") == 0)
+		digits[3] = '\033';
+	if (strcmp(how, "upper") == 0)
+		digits[63] = 'A';
+	f.target.n = strcmp(how, "short") == 0 ? 62 : strcmp(how, "none") == 0 ? 0 : 64;
+	expect(p, WIRE_SUM);
+	peer_try_send(p, out, wire_listed_encode(out, &f));
+	put_managed(p, 1, 0, 1);
+	SSL_shutdown(p->ssl);
+	while (read(p->fd, &byte, 1) > 0)
+		;
+}
+
 const struct hostile hostile_managed[] = {
+	{ "lying-sums", lying_sums },
 	{ "lying-files", lying_files }, { "lying-parts", lying_parts }, { NULL, NULL }
 };

@@ -8,7 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/text.h"
 #include "server/file_job.h"
+#include "store/file_sums.h"
 #include "store/hash.h"
 #include "store/sink.h"
 
@@ -22,7 +24,7 @@ static struct {
 	struct ptcp_err filed;          /* code 0: done */
 	char found[16384];              /* "path" or "path!" of each LISTED or LEFTOVER, each with a newline */
 	struct wire_listed last;        /* without spans */
-	char last_text[600], last_target[300];
+	char last_text[600], last_target[600];
 	struct wire_managed managed;
 	struct wire_cleaned cleaned;
 	unsigned n_totals;
@@ -120,6 +122,7 @@ static int setup(void **state)
 	memset(&t, 0, sizeof t);
 	t.set = (struct job_set){ .context = &vf.context, .root = vf.root, .o = &vf.o, .own_dirs = &vf.own_dirs,
 	    .gone = on_gone };
+	list_init(&t.set.turns);
 	fx_mkdir("root/d");
 	fx_mkdir("root/d/e");
 	fx_text("root/d/e/deep", "12345");
@@ -795,6 +798,214 @@ static void parts_left(void **state)
 	assert_true(t.n_data <= 5 * WIRE_PIECE_BYTES);
 }
 
+/* ---- Digests ---- */
+
+#define ALL_DIGESTS PTCP_DIGESTS_ALL
+
+static int request_sums(const char *path, unsigned flags, unsigned digests, struct wire_range r)
+{
+	struct wire_sum f = { .flags = (uint8_t)flags, .digests = (uint16_t)digests, .start = r.start, .end = r.end };
+	const struct job_client c = client();
+	struct ptcp_err e;
+
+	forget();
+	vf_begin();
+	vf_path(0, path);
+	f.n_paths = 1;
+	f.paths = vf_paths();
+	return summing_new(&t.job, &t.set, &c, &f, &e);
+}
+
+/* Returns the number of failures. */
+static uint64_t sums_of(const char *path, unsigned flags, unsigned digests, struct wire_range r)
+{
+	assert_int_equal(request_sums(path, flags, digests, r), 0);
+	vf_wait(&t.n_gone, 1);
+	assert_true(t.n_filed == 1 && t.managed.final == 1);
+	if (t.filed.code != 0)
+		fail_msg("%s", t.filed.msg);
+	assert_int_equal(t.set.n_turns, 0);
+	return t.managed.failed;
+}
+
+static const char *digest_of(const void *p, size_t n, unsigned digests)
+{
+	static char hex[2 * SUMS_BYTES_MAX + 1];
+	uint8_t out[SUMS_BYTES_MAX];
+	struct sums *s;
+
+	assert_int_equal(sums_new(&s, digests, NULL), 0);
+	sums_add(s, p, n);
+	text_hex(hex, out, sums_end(s, out));
+	sums_free(s);
+	return hex;
+}
+
+/* Of ranges of files of sizes around those of buffers and steps, against the digests of slices. */
+static void random_sums(void **state)
+{
+	static const int64_t sizes[] = { 0, 1, 1000, 262143, 262144, 262145, FILE_SUMS_STEP_BYTES - 1,
+		FILE_SUMS_STEP_BYTES, 2 * FILE_SUMS_STEP_BYTES + 1 };
+	static uint8_t file[2 * FILE_SUMS_STEP_BYTES + 1], want[sizeof file];
+	struct wire_range r;
+	unsigned round, i, digests;
+	size_t n;
+	FILE *f;
+
+	(void)state;
+	srand(2);
+	for (i = 0; i < sizeof file; i++)
+		file[i] = (uint8_t)rand();
+	for (round = 0; round < 36; round++) {
+		assert_non_null(f = fopen(fx_path("root/random"), "w"));
+		assert_int_equal(fwrite(file, 1, (size_t)sizes[round % 9], f), sizes[round % 9]);
+		assert_int_equal(fclose(f), 0);
+		r = round < 9 ? whole : (struct wire_range){ near(sizes[round % 9]), near(sizes[round % 9]) };
+		digests = round < 9 ? ALL_DIGESTS : 1 + (unsigned)rand() % ALL_DIGESTS;
+		n = slice(file, sizes[round % 9], r, want);
+		assert_int_equal(sums_of("random", 0, digests, r), 0);
+		assert_string_equal(t.found, "random\n");
+		assert_true(t.last.type == WIRE_LISTED_FILE && t.last.bytes == n);
+		assert_true(t.managed.entries == 1 && t.managed.bytes == n);
+		assert_string_equal(t.last_target, digest_of(want, n, digests));
+	}
+}
+
+static void sums_of_what(void **state)
+{
+	static const struct { const char *path; unsigned flags; const char *found, *why; } rows[] = {
+		{ "file", 0, "file\n", NULL }, { "link", 0, "link\n", NULL }, { "d/.hidden", 0, "d/.hidden\n", NULL },
+		{ "file", 1, "file\n", NULL }, { "lin*", 0, "link\n", NULL }, { "d/*", 0, "d/e!\nd/x\n", "-r" },
+		{ "none", 0, "none!\n", "No such file" }, { "d", 0, "d!\n", "Is a directory" },
+		{ "", 0, "!\n", "Is a directory" }, { "d/e/", 1, "d/e/deep\n", NULL },
+		{ "d/e", 1, "d/e/deep\n", NULL }, { "dir-link", 1, "dir-link/deep\n", NULL },
+		{ "../outside", 0, "../outside!\n", "" }, { "away", 0, "away!\n", "leads out of the root" },
+		{ "lost", 0, "lost!\n", "leads nowhere" }, { "pipe", 0, "pipe!\n", "special file" },
+		{ "dir-link", 0, "dir-link!\n", "Is a directory" },
+		{ ".ptcp-0123456789abcdef.part", 0, ".ptcp-0123456789abcdef.part!\n", "reserves" },
+	};
+	unsigned i;
+
+	(void)state;
+	assert_int_equal(symlink("d/e", fx_path("root/dir-link")), 0);
+	assert_int_equal(symlink("../outside", fx_path("root/away")), 0);
+	assert_int_equal(symlink("none", fx_path("root/lost")), 0);
+	assert_int_equal(mkfifo(fx_path("root/pipe"), 0600), 0);
+	fx_text("root/.ptcp-0123456789abcdef.part", "secret");
+	for (i = 0; i < sizeof rows / sizeof *rows; i++) {
+		assert_int_equal(sums_of(rows[i].path, rows[i].flags, PTCP_MD5, whole), rows[i].why != NULL);
+		if (rows[i].why != NULL && strchr(rows[i].path, '*') == NULL &&
+		    strstr(t.last_text, rows[i].why) == NULL)
+			fail_msg("\"%s\": %s", rows[i].path, t.last_text);
+		if (strlen(t.found) != strlen(rows[i].found) || (strchr(rows[i].path, '*') == NULL &&
+		    strcmp(t.found, rows[i].found) != 0))
+			fail_msg("\"%s\": %s", rows[i].path, t.found);
+	}
+	/* of a tree: its files alone, without links, special files and unfinished ones */
+	assert_int_equal(sums_of("", WIRE_MANAGE_RECURSIVE, PTCP_SHA256, whole), 0);
+	assert_int_equal(t.managed.entries, 4);
+	assert_non_null(strstr(t.found, "d/e/deep\n"));
+	assert_non_null(strstr(t.found, "d/.hidden\n"));
+	assert_null(strstr(t.found, "link"));
+	t.set.root = fx_path("");
+	fx_text("config/secret", "secret");
+	assert_int_equal(symlink("config/secret", fx_path("to-secret")), 0);
+	assert_int_equal(link(fx_path("config/secret"), fx_path("root/hard")), 0);
+	assert_int_equal(sums_of("config/secret", 0, PTCP_MD5, whole), 1);
+	assert_int_equal(sums_of("to-secret", 0, PTCP_MD5, whole), 1);
+	assert_int_equal(sums_of("root/hard", 0, PTCP_MD5, whole), 1);
+	assert_int_equal(sums_of("root", WIRE_MANAGE_RECURSIVE, PTCP_MD5, whole), 0);
+	assert_null(strstr(t.found, "hard"));
+	t.set.root = "/proc";
+	assert_int_equal(sums_of("version", 0, PTCP_MD5, whole), 0);
+	assert_true(t.last.bytes > 10);
+}
+
+static void sums_by_right(void **state)
+{
+	const struct authorization same = { 0 }, reads = { .read_only = true }, adds = { .write_once = true };
+
+	(void)state;
+	assert_int_equal(request_sums("file", 0, PTCP_MD5, whole), 0);
+	assert_true(t.job->ops->permits(t.job, &same) && t.job->ops->permits(t.job, &reads));
+	assert_false(t.job->ops->permits(t.job, &adds));
+	vf_wait(&t.n_gone, 1);
+	t.auth.read_only = true;
+	assert_int_equal(sums_of("file", 0, PTCP_MD5, whole), 0);
+	t.auth.write_once = true;
+	assert_int_equal(request_sums("file", 0, PTCP_MD5, whole), PTCP_EREFUSED);
+	t.auth.write_once = false;
+	t.set.root = NULL;
+	assert_int_equal(request_sums("file", 0, PTCP_MD5, whole), PTCP_EREFUSED);
+}
+
+/* A file of 1 TiB outlasts each test: whoever leaves ends the work, before or during a turn. */
+static void sums_left(void **state)
+{
+	enum { MANY = 20 };
+	struct file_job *job[MANY];
+	unsigned i, queued = 0;
+
+	(void)state;
+	assert_int_equal(truncate(fx_path("root/file"), INT64_C(1) << 40), 0);
+	for (i = 0; i < MANY; i++) {
+		assert_int_equal(request_sums("file", 0, ALL_DIGESTS, whole), 0);
+		job[i] = t.job;
+	}
+	while (queued < MANY - 1) { /* all have found their file, one step runs at a time */
+		loop_run_once(vf.control, true);
+		assert_true(t.set.n_turns <= 1);
+		for (i = queued = 0; i < MANY; i++)
+			queued += job[i]->queued;
+	}
+	for (i = 0; i < MANY; i++)
+		file_job_leave(job[i]);
+	vf_wait(&t.n_gone, MANY);
+	assert_true(t.n_filed == 0 && t.set.n_turns == 0 && list_empty(&t.set.turns));
+}
+
+/* Small work does not wait for the end of large work. */
+static void sums_in_turn(void **state)
+{
+	struct file_job *large;
+
+	(void)state;
+	assert_int_equal(truncate(fx_path("root/file"), INT64_C(1) << 40), 0);
+	assert_int_equal(request_sums("file", 0, PTCP_SHA256, whole), 0);
+	large = t.job;
+	assert_int_equal(request_sums("d/x", 0, PTCP_SHA256, whole), 0);
+	vf_wait(&t.n_gone, 1);
+	assert_string_equal(t.found, "d/x\n");
+	assert_string_equal(t.last_target, digest_of("123", 3, PTCP_SHA256));
+	file_job_leave(large);
+	vf_wait(&t.n_gone, 2);
+}
+
+static void sums_of_changes(void **state)
+{
+	static const struct { const char *change, *why; } rows[] = {
+		{ "truncate -s 5 big", "changed while" }, { "touch -d 2001-01-01 big", "changed while" },
+		{ "rm big", "vanished while" }, { "cp d/x other && mv other big", "while it was being read" },
+	};
+	char line[4200];
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < sizeof rows / sizeof *rows; i++) {
+		snprintf(line, sizeof line, "cd %s && truncate -s %s big", fx_path("root"), i == 0 ? "1T" : "60M");
+		assert_int_equal(system(line), 0);
+		assert_int_equal(request_sums("big", 0, PTCP_XXH3, whole), 0);
+		while (t.set.n_turns == 0 || t.n_flushed == 0)
+			loop_run_once(vf.control, true);
+		snprintf(line, sizeof line, "cd %s && %s", fx_path("root"), rows[i].change);
+		assert_int_equal(system(line), 0);
+		vf_wait(&t.n_gone, 1);
+		assert_int_equal(t.managed.failed, 1);
+		if (strstr(t.last_text, rows[i].why) == NULL)
+			fail_msg("%s: %s", rows[i].change, t.last_text);
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -804,6 +1015,8 @@ int main(void)
 		job_test(no_root), job_test(cuts), job_test(cleans), job_test(cleans_nothing),
 		job_test(random_parts), job_test(pieces_of_parts), job_test(parts_of_what), job_test(parts_of_changes),
 		job_test(parts_without_size), job_test(parts_by_right), job_test(parts_left),
+		job_test(random_sums), job_test(sums_of_what), job_test(sums_by_right), job_test(sums_left),
+		job_test(sums_in_turn), job_test(sums_of_changes),
 	};
 
 	return cmocka_run_group_tests_name("server/file_job", tests, NULL, NULL);

@@ -40,18 +40,18 @@ static size_t all_of(unsigned digests, const void *p, size_t n, size_t step, uin
 	return got;
 }
 
-/* Values of the documents that define the algorithms, and of sha256sum, sha512sum, sha1sum, md5sum, b2sum and xxhsum. */
+/* Values of the documents that define the algorithms, and of coreutils and xxhsum. */
 static void published(void **state)
 {
 	static const struct { const char *name, *text, *hex; } rows[] = {
 		{ "sha256", "", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" },
 		{ "sha256", "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
-		{ "sha512", "abc", "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a2192992a274fc1a836ba3c2"
-		    "3a3feebbd454d4423643ce80e2a9ac94fa54ca49f" },
+		{ "sha512", "abc", "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a"
+		    "2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f" },
 		{ "sha1", "abc", "a9993e364706816aba3e25717850c26c9cd0d89d" },
 		{ "md5", "abc", "900150983cd24fb0d6963f7d28e17f72" },
-		{ "blake2b", "abc", "ba80a53f981c4d0d6a2797b69f12f6e94c212f14685ac4b74b12bb6fdbffa2d17d87c5392aab792dc252d5"
-		    "de4533cc9518d38aa8dbf1925ab92386edd4009923" },
+		{ "blake2b", "abc", "ba80a53f981c4d0d6a2797b69f12f6e94c212f14685ac4b74b12bb6fdbffa2d1"
+		    "7d87c5392aab792dc252d5de4533cc9518d38aa8dbf1925ab92386edd4009923" },
 		{ "adler32", "", "00000001" }, { "adler32", "Wikipedia", "11e60398" },
 		{ "crc32c", "", "00000000" }, { "crc32c", "123456789", "e3069283" },
 		{ "xxh3", "", "2d06800538d394c2" }, { "xxh3", "abc", "78af5f94892f3950" },
@@ -120,7 +120,7 @@ static uint32_t adler_by_definition(const uint8_t *p, size_t n)
 	return b << 16 | a;
 }
 
-/* At each alignment, and for runs around those in which the sums of Adler-32 are reduced, of the largest bytes as well. */
+/* At each alignment, and for runs around those after which Adler-32 is reduced, of the largest bytes as well. */
 static void checksums(void **state)
 {
 	static uint8_t data[4 * 5552 + 16];

@@ -442,6 +442,34 @@ static void read_golden(void **state)
 	CHECK(cases, check_patches);
 }
 
+static void sum_golden(void **state)
+{
+	static const struct patch cases[] = {
+		{ "a flag that is none", "sum", 0, "02", false },
+		{ "no digest", "sum", 1, "0000", false },
+		{ "a digest that is none", "sum", 1, "0100", false },
+		{ "all digests", "sum", 1, "00ff", true },
+		{ "no path", "sum", 19, "0000", false },
+		{ "a path that is not there", "sum", 19, "0002", false },
+		{ "a path with a flag", "sum", 21, "01", false },
+		{ "bytes behind the paths", "sum", 22, "0002", false },
+		{ "a NUL in a path", "sum", 24, "00", false },
+	};
+	static const uint8_t paths[] = { 0, 0, 3, 'a', '/', 0xff };
+	const struct wire_sum q = { WIRE_MANAGE_RECURSIVE, 0x81, 16, -8, 1, { paths, sizeof paths } };
+	uint8_t f[WIRE_SUM_MAX_BYTES];
+	struct wire_sum d;
+	struct span in;
+
+	(void)state;
+	in = check_golden("sum", f, wire_sum_encode(f, &q));
+	assert_int_equal(wire_sum_decode(&d, in, NULL), 0);
+	assert_true(d.flags == WIRE_MANAGE_RECURSIVE && d.digests == 0x81 && d.start == 16 && d.end == -8 &&
+	    d.n_paths == 1 && d.paths.n == sizeof paths);
+	drop(in);
+	CHECK(cases, check_patches);
+}
+
 /* Where Python begins or ends a slice. */
 static int64_t slice_place(int64_t n, int64_t size) { return n < -size ? 0 : n < 0 ? n + size : n; }
 
@@ -568,7 +596,8 @@ int main(void)
 		cmocka_unit_test(event_golden),
 		cmocka_unit_test(status_golden),
 		cmocka_unit_test(clean_golden),
-		cmocka_unit_test(manage_golden), cmocka_unit_test(read_golden), cmocka_unit_test(range_clip),
+		cmocka_unit_test(manage_golden), cmocka_unit_test(read_golden), cmocka_unit_test(sum_golden),
+		cmocka_unit_test(range_clip),
 		cmocka_unit_test(state_golden),
 		cmocka_unit_test(probe_golden),
 		cmocka_unit_test(sample_golden),

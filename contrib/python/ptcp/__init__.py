@@ -20,6 +20,7 @@ from ._task import Read as _Read
 from ._task import Transfer as _Transfer
 from ._task import check as _check
 from ._task import encoded as _encoded
+from ._task import sum_flags as _sum_flags
 from .errors import (CanceledError, ConnectError, Error, InfeasibleError, PartialError, RefusedError, StoppedError,
                      UsageError, VanishedError, VerifyError)
 from .types import Advice, Choice, Entry, FailedFile, Plan, Probe, Progress, Step, TransferResult
@@ -29,7 +30,7 @@ if _typing.TYPE_CHECKING:
 
     from ._keywords import AdviceOptions, Options
 
-__all__ = ["send", "recv", "ls", "du", "mkdir", "rm", "mv", "read_ranges", "advise", "plan", "fingerprint", "version",
+__all__ = ["send", "recv", "ls", "du", "mkdir", "rm", "mv", "read_ranges", "sum", "advise", "plan", "fingerprint", "version",
            "Error", "UsageError", "ConnectError", "RefusedError", "VerifyError", "PartialError",
            "InfeasibleError", "CanceledError", "VanishedError", "StoppedError", "Advice", "Choice", "Entry",
            "FailedFile", "Host", "RateLimit", "Plan", "Probe", "Progress", "Step", "TransferResult"]
@@ -88,6 +89,13 @@ def read_ranges(url, ranges, *, on_file=None, host=None, trust=None, **options: 
     which moves these bytes only. They belong to one version of the file; on_file(Entry) describes it first."""
     ranges = list(ranges)
     return _Read(url, ranges, on_file, options, host=host, trust=trust).run() if ranges else []
+
+
+def sum(urls, digests="sha256", *, recursive=False, start=0, end=None, host=None, trust=None,
+        **options: Unpack[Options]) -> list[Entry]:
+    """Digests of files of one host, computed there: names such as "sha256,crc32c", or a list of them; of the bytes
+    [start:end] of each file. With `recursive` the files of directories as well; wildcards are expanded there."""
+    return _Manage("sum", urls, _sum_flags(digests, recursive, start, end), options, host=host, trust=trust).run()
 
 
 def advise(target, *, impact_percent=10.0, min_gain_percent=1.0, max_streams=32, model="auto", levels=None,

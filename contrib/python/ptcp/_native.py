@@ -59,10 +59,14 @@ class Result(c.Structure):
                 ("vanished", u64)]
 
 
+class FileDigest(c.Structure):
+    _fields_ = [("kind", c.c_int), ("hex", text)]
+
+
 class Entry(c.Structure):
     _fields_ = [("path", text), ("type", c.c_int), ("mode", c.c_uint), ("bytes", u64), ("disk_bytes", u64),
                 ("entries", u64), ("mtime_s", c.c_int64), ("mtime_ns", c.c_uint), ("target", text), ("code", c.c_int),
-                ("sys", c.c_int), ("why", text)]
+                ("sys", c.c_int), ("why", text), ("digest", c.POINTER(FileDigest)), ("n_digests", c.c_uint)]
 
 
 EntryFn = c.CFUNCTYPE(None, c.c_void_p, c.POINTER(Entry))
@@ -70,7 +74,8 @@ EntryFn = c.CFUNCTYPE(None, c.c_void_p, c.POINTER(Entry))
 
 class ManageOpts(c.Structure):
     _fields_ = [("size", c.c_size_t), ("recursive", c.c_bool), ("hidden", c.c_bool), ("itself", c.c_bool),
-                ("parents", c.c_bool), ("replace", c.c_bool), ("entry", EntryFn), ("arg", c.c_void_p)]
+                ("parents", c.c_bool), ("replace", c.c_bool), ("digests", c.c_uint), ("start", c.c_int64),
+                ("end", c.c_int64), ("entry", EntryFn), ("arg", c.c_void_p)]
 
 
 class Range(c.Structure):
@@ -163,6 +168,9 @@ _PTCP = {
     "ptcp_manage_opts_init": (None, [_P]),
     "ptcp_manage_new": (c.c_int, [c.POINTER(_P), _P, c.c_int, _STRINGS, c.c_size_t,
                                   c.POINTER(ManageOpts), _ERR]),
+    "ptcp_sum": (c.c_int, [text, c.POINTER(ManageOpts), _P, _ERR]),
+    "ptcp_digests_parse": (c.c_int, [c.POINTER(c.c_uint), text, _ERR]),
+    "ptcp_digest_name": (text, [c.c_int]),
     "ptcp_read_opts_init": (None, [_P]),
     "ptcp_read_new": (c.c_int, [c.POINTER(_P), _P, text, c.POINTER(ReadOpts), _ERR]),
     "ptcp_host_open": (c.c_int, [c.POINTER(_P), _ERR]),

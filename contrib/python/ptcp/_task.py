@@ -19,7 +19,7 @@ from .types import Advice, Choice, Entry, FailedFile, Probe, Progress, TransferR
 _START, _PROGRESS, _FILE, _WARNING = 0, 1, 3, 4
 _FAILED, _VANISHED = 2, 4
 _ENTRY_TYPES = ("unknown", "file", "directory", "symlink", "fifo", "socket", "char device", "block device")
-_MANAGE_OPS = {"list": 1, "count": 2, "mkdir": 3, "remove": 4, "rename": 5}
+_MANAGE_OPS = {"list": 1, "count": 2, "mkdir": 3, "remove": 4, "rename": 5, "sum": 6}
 _ACTIVITIES = ("transferring", "verifying", "syncing")
 def check(lib, r, err):
     if r < 0:
@@ -242,8 +242,10 @@ class Advise(Task):
 
 
 def _entry_of(e):
+    digests = {n.ptcp().ptcp_digest_name(d.kind).decode(): d.hex.decode() for d in e.digest[:e.n_digests]} \
+        if e.n_digests else {}
     return Entry(e.path, _ENTRY_TYPES[e.type], e.mode, e.bytes, e.disk_bytes, e.mtime_s * 10**9 + e.mtime_ns, e.target,
-                 e.entries)
+                 e.entries, digests)
 
 
 class _Connections:
@@ -299,7 +301,7 @@ class Manage(_Kept):
         self.entries = []
         self.how = n.initialized(self.lib, n.ManageOpts, "ptcp_manage_opts_init")
         for name, value in flags.items():
-            setattr(self.how, name, flag(name, value))
+            setattr(self.how, name, flag(name, value) if name not in ("digests", "start", "end") else value)
         self.how.entry = n.EntryFn(self._entry)
         array, count = strings(urls)
         check(self.lib, self.lib.ptcp_manage_new(c.byref(self.handle), self.opts.pointer, _MANAGE_OPS[op], array,
@@ -319,6 +321,17 @@ class Manage(_Kept):
 
     def result(self):
         return self.entries
+
+
+def sum_flags(digests, recursive, start, end):
+    """Of Manage("sum", ..)."""
+    lib, err, bits = n.ptcp(), n.Err(), c.c_uint()
+    names = digests if isinstance(digests, str) else ",".join(digests)
+    check(lib, lib.ptcp_digests_parse(c.byref(bits), encoded(names), c.byref(err)), err)
+    first, last = _bound(start, 0), _bound(end, _REST)
+    if (first, last) == (0, 0):
+        first = last = _REST  # no bytes; (0, 0) would stand for all
+    return {"digests": bits.value, "recursive": recursive, "start": first, "end": last}
 
 
 _REST = 2**63 - 1

@@ -8,7 +8,7 @@ import functools
 import typing
 
 from . import _plan
-from ._task import Advise, Manage, Read, Transfer
+from ._task import Advise, Manage, Read, Transfer, sum_flags
 from .types import Advice, Entry, Plan, TransferResult
 
 if typing.TYPE_CHECKING:
@@ -88,6 +88,11 @@ async def mv(url, to, *, replace=False, host=None, trust=None, **options: Unpack
 async def read_ranges(url, ranges, *, on_file=None, host=None, trust=None, **options: Unpack[Options]) -> list[bytes]:
     ranges = list(ranges)
     return await _run(Read(url, ranges, on_file, options, host=host, trust=trust)) if ranges else []
+
+
+async def sum(urls, digests="sha256", *, recursive=False, start=0, end=None, host=None, trust=None,
+              **options: Unpack[Options]) -> list[Entry]:
+    return await _run(Manage("sum", urls, sum_flags(digests, recursive, start, end), options, host=host, trust=trust))
 
 
 async def advise(target, *, impact_percent=10.0, min_gain_percent=1.0, max_streams=32, model="auto", levels=None,

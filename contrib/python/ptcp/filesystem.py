@@ -19,7 +19,7 @@ import tempfile
 from contextlib import contextmanager
 from urllib.parse import quote
 
-from fsspec.asyn import AsyncFileSystem, _run_coros_in_chunks, sync_wrapper
+from fsspec.asyn import AsyncFileSystem, _run_coros_in_chunks, sync, sync_wrapper
 from fsspec.caching import BaseCache, caches
 from fsspec.callbacks import NoOpCallback
 from fsspec.compression import compr
@@ -184,6 +184,18 @@ class PtcpFileSystem(AsyncFileSystem):
 
     def modified(self, path):
         return datetime.datetime.fromtimestamp(self.info(path)["mtime"], datetime.timezone.utc)
+
+    async def _checksum(self, path, algorithm="sha256"):
+        path = self._strip_protocol(path)
+        with _os_errors(path):
+            if _has_wildcard(path):
+                self._exact(path, await aio.ls(self._url(path), itself=True, hidden=True, **self._here))
+            [entry] = await aio.sum(self._url(path), algorithm, **self._here)
+        return int(entry.digests[algorithm], 16)
+
+    def checksum(self, path, algorithm="sha256"):
+        """A digest of the content as a number, which the server computes; ukey() tells versions by size and time."""
+        return sync(self.loop, self._checksum, path, algorithm)
 
     # ---- Data ----
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Optional, Tuple
+from dataclasses import dataclass, field
+from typing import Mapping, Optional, Tuple
 
 
 def _known(value):
@@ -74,6 +74,7 @@ class Entry:
     mtime_ns: int  # since 1970-01-01, UTC
     target: Optional[bytes]  # of a symbolic link
     entries: int = 0  # of du(): files and directories, itself included
+    digests: Mapping[str, str] = field(default_factory=dict, hash=False)  # of sum(): digits by name, of `bytes` bytes
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gzip
+import hashlib
 import os
 import pickle
 import tempfile
@@ -58,6 +59,20 @@ class Case(unittest.TestCase):
 
 
 class Filesystem(Case):
+    def test_checksum(self):
+        path = self.served("digest", b"abc")
+        self.assertEqual(self.fs.checksum(path), int(hashlib.sha256(b"abc").hexdigest(), 16))
+        self.assertEqual(self.fs.checksum(path, "md5"), int(hashlib.md5(b"abc").hexdigest(), 16))
+        before = self.fs.ukey(path)
+        self.served("digest", b"abcd")
+        self.assertNotEqual(self.fs.ukey(path), before)
+        self.assertNotEqual(self.fs.checksum(path), int(hashlib.sha256(b"abc").hexdigest(), 16))
+        literal = self.served("d[i]gest", b"x")
+        self.assertEqual(self.fs.checksum(literal, "sha1"), int(hashlib.sha1(b"x").hexdigest(), 16))
+        for missing in "none", "d*":
+            with self.assertRaises(FileNotFoundError):
+                self.fs.checksum(f"{self.at}/{missing}")
+
     def test_urls(self):
         split = PtcpFileSystem._get_kwargs_from_urls
         self.assertEqual(split("ptcp://h/x:1"), {"host": "h"})

@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import ctypes
 import dataclasses
+import hashlib
 import json
 import math
 import os
@@ -15,6 +16,7 @@ import tempfile
 import threading
 import typing
 import unittest
+import zlib
 
 import ptcp
 from ptcp import _native, _options, aio, errors
@@ -181,6 +183,31 @@ class Transfers(Case):
         for bad in [(0,)], [("0", 1)], [(0.5, 1)], 7:
             with self.assertRaises((TypeError, ValueError)):
                 ptcp.read_ranges(url, bad, **TRUST)
+
+    def test_digests(self):
+        os.makedirs(os.path.join(ROOT, "sums/d"))
+        contents = {"sums/a": b"", "sums/d/b\n": os.urandom(5_000_000), "sums/d/c": b"abc"}
+        for name, content in contents.items():
+            with open(os.path.join(ROOT, name), "wb") as f:
+                f.write(content)
+        got = {os.fsdecode(e.path): e for e in
+               ptcp.sum(f"{URL}/sums", ["sha256", "adler32", "blake2b"], recursive=True, **TRUST)}
+        self.assertEqual(sorted(got), sorted("/" + name for name in contents))
+        for name, content in contents.items():
+            self.assertEqual(got["/" + name].bytes, len(content))
+            self.assertEqual(got["/" + name].digests, {
+                "sha256": hashlib.sha256(content).hexdigest(), "adler32": f"{zlib.adler32(content):08x}",
+                "blake2b": hashlib.blake2b(content).hexdigest()})
+        content = contents["sums/d/b\n"]
+        for start, end in [(0, None), (5, 7), (-3, None), (0, 0), (9, 2), (0, 2**70)]:
+            [e] = asyncio.run(ptcp.aio.sum(f"{URL}/sums/d/b%0A", "md5", start=start, end=end, **TRUST))
+            self.assertEqual(e.digests, {"md5": hashlib.md5(content[start:end]).hexdigest()})
+        self.assertEqual(ptcp.ls(f"{URL}/sums", **TRUST)[0].digests, {})
+        for bad in "sha3", "", "md5,", []:
+            with self.assertRaises(ptcp.UsageError):
+                ptcp.sum(f"{URL}/sums/a", bad, **TRUST)
+        with self.assertRaises(IsADirectoryError):
+            ptcp.sum(f"{URL}/sums", **TRUST)
 
     def test_closes_connections_in_use(self):
         url = f"{URL}/in-use"
