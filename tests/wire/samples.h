@@ -248,7 +248,7 @@ static const struct sample { const char *name; uint8_t type; const char *hex; } 
 	    "4801 0000 00000027 0002 0003 612fff 0000000000000000 0000000000000010"
 	    " fffffffffffffff8 7fffffffffffffff" },
 	{ "sum", WIRE_SUM,
-	    "4901 0000 0000001b 01 0081 0000000000000010 fffffffffffffff8 0001 00 0003 612fff" },
+	    "4a01 0000 0000001b 01 0081 0000000000000010 fffffffffffffff8 0001 00 0003 612fff" },
 	{ "mover", WIRE_MOVER,
 	    "5001 0000 00000007 066e6f64653137" },
 	{ "stream", WIRE_STREAM,
