@@ -11,7 +11,7 @@
 #include "wire/attrs.h"
 
 #define FRAMES_MAX_BYTES (16u << 20) /* waiting ENTRY frames */
-#define DEPTH_MAX 2048               /* nested directories */
+#define DEPTH_MAX 4200               /* nested directories: more than a walk reports */
 
 static const char no_directory[] = "its directory could not be made at the destination";
 
@@ -398,7 +398,7 @@ static void new_entry(struct rcv *r, const struct wire_entry *w, struct span in)
 		return;
 	}
 	if (parent != NULL && parent->depth == DEPTH_MAX) {
-		refuse(r, w, PTCP_ERANGE, "more than 2048 nested directories");
+		refuse(r, w, PTCP_ERANGE, "more than 4200 nested directories");
 		return;
 	}
 	if (w->type == WIRE_HARDLINK && r->lost[wire_slot(attrs.link_id)] == attrs.link_id) {

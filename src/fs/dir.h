@@ -87,10 +87,13 @@ int dir_open_name(const struct dir *d, int at, const char *name, int flags, bool
  * the root. */
 int dir_stat_target(const struct dir *d, int at, const char *name, struct stat *st);
 
-/* Whether d still lies beneath the root at its path, and the root at the path given to tree_open(): 0, or PTCP_EIO
- * with ESTALE, naming the directory that was moved or replaced. d was opened before. `check`: of dir_check_new();
- * directories that are in place count as such until the next check, so that a check of a deep tree takes linear
- * time. */
+enum { DIR_IN_PLACE_LEVELS = DIR_OPEN_MAX / 2 }; /* directories that stay open while files in the lowest arrive */
+
+/* Whether d and the directories above d still have their names, and the root lies at the path given to tree_open():
+ * 0, or PTCP_EIO with ESTALE, naming the directory that was moved or replaced. d was opened before. Looks at
+ * DIR_IN_PLACE_LEVELS directories, so that a tree of many levels takes linear time: dir_has_name() looks at those
+ * further above when they are finished. `check`: of dir_check_new(); directories that are in place count as such
+ * until the next check. */
 int dir_in_place(struct dir *d, uint64_t check, struct ptcp_err *e);
 uint64_t dir_check_new(const struct dir *d);
 /* As dir_in_place(), of the name of d alone: the directories above may have been moved. */

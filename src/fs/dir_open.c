@@ -235,39 +235,66 @@ static int install(struct dir *d, int *fd, const struct stat *st, struct ptcp_er
 	return 0;
 }
 
-/* Opens level by level from the nearest open ancestor, without the lock while the disk may block. Not
- * recursive: trees may be deep. */
+/* The n directories from below `at`, a directory above d, down to d. */
+static int list_below(struct dir ***out, size_t *n, const struct dir *at, struct dir *d, struct ptcp_err *e)
+{
+	struct dir *up;
+	size_t i = 0;
+
+	for (up = d; up != at; up = up->parent)
+		i++;
+	if ((*out = malloc(i * sizeof **out)) == NULL)
+		return err_nomem(e);
+	*n = i;
+	for (up = d; up != at; up = up->parent)
+		(*out)[--i] = up;
+	return 0;
+}
+
+/* Opens the directories of list_below() in turn, without the lock while the disk may block. Unpins `at`, and pins the
+ * last. */
+static int open_below(struct dir *at, struct dir **below, size_t n, bool cached, struct ptcp_err *e)
+{
+	struct tree *t = at->tree;
+	struct stat st;
+	size_t i;
+	int fd = -1, r = 0;
+
+	for (i = 0; i < n && r == 0; at = below[i++]) {
+		if (below[i]->fd < 0) {
+			pthread_mutex_unlock(&t->lock);
+			r = open_node(below[i], at->fd, cached, &fd, &st, e);
+			pthread_mutex_lock(&t->lock);
+			if (r == 0)
+				r = install(below[i], &fd, &st, e);
+		}
+		if (r == 0)
+			pin(below[i]);
+		unpin(at);
+	}
+	return r;
+}
+
+/* Opens level by level from the nearest open ancestor: trees may be deep. */
 static int get(struct dir *d, bool cached, int *out, struct ptcp_err *e)
 {
 	struct tree *t = d->tree;
-	struct dir *at = d, *next;
-	struct stat st;
-	int fd = -1, r = 0;
+	struct dir *at = d, **below = NULL;
+	size_t n = 0;
+	int r = 0;
 
 	pthread_mutex_lock(&t->lock);
 	while (at->fd < 0)
 		at = at->parent;
 	pin(at);
-	while (at != d) {
-		for (next = d; next->parent != at; next = next->parent)
-			;
-		if (next->fd < 0) {
-			pthread_mutex_unlock(&t->lock);
-			r = open_node(next, at->fd, cached, &fd, &st, e);
-			pthread_mutex_lock(&t->lock);
-			if (r == 0)
-				r = install(next, &fd, &st, e);
-		}
-		if (r == 0)
-			pin(next);
+	if (at != d && (r = list_below(&below, &n, at, d, e)) == 0)
+		r = open_below(at, below, n, cached, e);
+	else if (r < 0)
 		unpin(at);
-		if (r != 0)
-			break;
-		at = next;
-	}
 	if (r == 0)
 		*out = d->fd;
 	pthread_mutex_unlock(&t->lock);
+	free(below);
 	return r;
 }
 
@@ -339,11 +366,12 @@ static bool seen_in_place(const struct dir *d, uint64_t check) { return atomic_l
 int dir_in_place(struct dir *d, uint64_t check, struct ptcp_err *e)
 {
 	struct dir *up;
+	unsigned n = 0;
 	int r = 0;
 
-	for (up = d; up != NULL && !seen_in_place(up, check) && r == 0; up = up->parent)
+	for (up = d; up != NULL && n < DIR_IN_PLACE_LEVELS && !seen_in_place(up, check) && r == 0; up = up->parent, n++)
 		r = dir_has_name(up, e);
-	for (; r == 0 && d != NULL && !seen_in_place(d, check); d = d->parent)
+	for (; r == 0 && n > 0; d = d->parent, n--)
 		atomic_store(&d->in_place, check);
 	return r;
 }

@@ -417,7 +417,7 @@ static int classify(struct walk_entry *out, int at, const struct stat *st, struc
 		return skip(out, special(st->st_mode), why);
 	out->type = WALK_DIR;
 	if (out->depth > WALK_DEPTH_MAX)
-		return fs_err_set(why, PTCP_EIO, 0, out->dir, out->name, "more than 2000 levels of directories");
+		return fs_err_set(why, PTCP_EIO, 0, out->dir, out->name, "more than 4100 levels of directories (send it by itself)");
 	return 0;
 }
 

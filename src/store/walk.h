@@ -21,7 +21,9 @@ enum walk_type {
 	WALK_FAILED,  /* stat failed; or listing `dir` failed (name NULL, before WALK_DIR_END); `why` is the message */
 };
 
-#define WALK_DEPTH_MAX 2000 /* deeper directories are WALK_FAILED */
+/* Deeper directories are WALK_FAILED: each level takes a slot of the protocol, and where Landlock confines a server, the
+ * kernel looks at all levels above whenever a file is opened. */
+#define WALK_DEPTH_MAX 4100
 
 struct walk_entry {
 	enum walk_type type;

@@ -413,17 +413,17 @@ static void deep(uint32_t depth, bool later, bool refused)
 	world_agreed(&w);
 	for (i = 0; i <= depth; i++)
 		well += w.node[i]->told == 0 || w.node[i]->fate == SND_DONE;
-	assert_int_equal(well, refused ? 0 : depth > 2049 ? 2049 : depth + 1);
+	assert_int_equal(well, refused ? 0 : depth > 4201 ? 4201 : depth + 1);
 	world_fini(&w);
 }
 
 static void directories_within_each_other(void **state)
 {
 	(void)state;
-	deep(2048, false, false);
-	deep(2048, true, false);
-	deep(2048, true, true);
-	deep(2100, true, false);
+	deep(4200, false, false);
+	deep(4200, true, false);
+	deep(4200, true, true);
+	deep(4300, true, false);
 	deep(20000, true, false); /* more than there are slots */
 	deep(20000, false, true);
 }

@@ -583,6 +583,42 @@ static void deep(void **state)
 		dir_unref(d[i]);
 }
 
+/* So does one whose files are complete one by one: a directory far above that is moved shows when it is finished. */
+static void deep_one_by_one(void **state)
+{
+	struct store_item item = { 0 };
+	const struct meta m = { .set_mode = true, .mode = 0755 };
+	struct dir *d[LEVELS + 1] = { fx_root };
+	struct ptcp_err e = { 0 };
+	int i, far = LEVELS - DIR_IN_PLACE_LEVELS - 1;
+
+	(void)state;
+	item.why = &e;
+	fx_heal();
+	for (i = 0; i < LEVELS; i++) {
+		assert_int_equal(store_mkdir(d[i], "d", &m, NULL, NULL), 0);
+		assert_non_null(d[i + 1] = dir_child(d[i], "d"));
+		assert_int_equal(store_symlink(d[i + 1], "l", "x", &m, NULL, NULL), 0);
+		item.dir = d[i + 1];
+		store_complete(&item, 1, STORE_SYNC_NONE);
+		assert_int_equal(item.result, 0);
+	}
+	assert_in_range(fx_calls_of(FX_openat), LEVELS, 3 * LEVELS);
+	assert_true(fx_calls_of(FX_fstatat) <= (DIR_IN_PLACE_LEVELS + 3) * LEVELS);
+	assert_int_equal(renameat(dir_fd(d[far], NULL), "d", dir_fd(fx_root, NULL), "away"), 0);
+	dir_fd_done(d[far]);
+	dir_fd_done(fx_root);
+	store_complete(&item, 1, STORE_SYNC_NONE);
+	assert_int_equal(item.result, 0);
+	for (i = LEVELS; i > 0; i--) {
+		item = (struct store_item){ .dir = d[i], .finished = true, .why = &e };
+		store_complete(&item, 1, STORE_SYNC_NONE);
+		assert_int_equal(item.result, i == far + 1 ? PTCP_EIO : 0);
+		assert_true(item.result == 0 || e.sys == ESTALE);
+		dir_unref(d[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -593,6 +629,7 @@ int main(void)
 		fx_tree_test(new_directories),
 		fx_tree_test(periodic), fx_tree_test(directory_moved), fx_tree_test(journal_of_moved),
 		fx_tree_test(root_moved), fx_tree_test(directory_replaced_by_link), fx_tree_test(deep),
+		fx_tree_test(deep_one_by_one),
 	};
 	return cmocka_run_group_tests_name("store/commit", tests, NULL, NULL);
 }
