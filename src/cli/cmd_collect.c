@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/client_opts.h"
+#include "cli/hook.h"
 #include "cli/process.h"
 #include "cli/running.h"
 #include "cli/show/json.h"
@@ -26,6 +27,7 @@ struct collect_output {
 	bool status; /* draw the status line */
 	uint64_t below; /* number of entries below directories that have failed */
 	const char *file, *dest;
+	const char *on_end; /* hook.h; NULL: none */
 	struct running *running;
 };
 
@@ -41,6 +43,7 @@ static const struct opt collect_options[] = {
 	    0, 0 },
 	{ "name", 0, "NAME", "name of this collection for ptcp status (default: such as collect-4711)", running_set_name,
 	    AT(name), 0, 0 },
+	HOOK_OPTION,
 	{ .name = NULL },
 };
 
@@ -271,7 +274,7 @@ static void add_parts(const struct collect_output *s, const struct ptcp_collect 
 	json_object_set_new(end, "links", used);
 }
 
-static void print_json_end(const struct collect_output *s, const struct ptcp_collect *c, int code,
+static json_t *collect_json_end(const struct collect_output *s, const struct ptcp_collect *c, int code,
     const struct ptcp_err *e)
 {
 	struct ptcp_collect_result r;
@@ -288,7 +291,7 @@ static void print_json_end(const struct collect_output *s, const struct ptcp_col
 	    json_count(r.sources_done), "sources_failed", json_count(r.sources_failed)));
 	if (c != NULL)
 		add_parts(s, c, end);
-	json_line(end);
+	return end;
 }
 
 /* ---- Events ---- */
@@ -355,12 +358,14 @@ static int print_end(const struct collect_output *o, const struct ptcp_collect *
 
 	terminal_status("");
 	if (o->json)
-		print_json_end(o, c, code, e);
+		json_line(collect_json_end(o, c, code, e));
 	else if (status == 0 && !o->quiet && c != NULL)
 		text_end(o, c);
 	terminal_failed_below(o->below);
 	if (failure != NULL)
 		terminal_line("ptcp: %s", failure);
+	if (o->on_end != NULL)
+		hook_end(o->on_end, collect_json_end(o, c, code, e), "collect", &o->file, o->file != NULL, o->dest);
 	return status;
 }
 
@@ -442,6 +447,8 @@ static int run_collect(const struct command *c, int argc, char **argv)
 	out.quiet = a.connect.log.quiet;
 	out.verbose = a.connect.log.verbose > 0;
 	out.status = log_opts_status(&a.connect.log);
+	if (r == 0)
+		out.on_end = a.connect.log.on_end;
 	if (r == 0)
 		r = collect(&a, argv[0], n == 2 ? argv[1] : ".", &out, &overlay, &collection, &e);
 	r = r == OPTIONS_HELP ? command_help(c) : print_end(&out, collection, r, &e);

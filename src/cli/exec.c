@@ -32,7 +32,7 @@ int exec_open(struct exec *x, const char *command, struct ptcp_err *e)
 }
 
 /* Signals are as in a shell, although this process ignores some. */
-int exec_spawn(pid_t *pid, char *const argv[], bool no_input, int out, int err)
+int exec_spawn(pid_t *pid, char *const argv[], int in, int out, int err)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
@@ -49,7 +49,9 @@ int exec_spawn(pid_t *pid, char *const argv[], bool no_input, int out, int err)
 	posix_spawnattr_setsigmask(&attr, &none);
 	if ((r = posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO)) == 0 && err >= 0)
 		r = posix_spawn_file_actions_adddup2(&files, err, STDERR_FILENO);
-	if (r == 0 && no_input)
+	if (r == 0 && in >= 0)
+		r = posix_spawn_file_actions_adddup2(&files, in, STDIN_FILENO);
+	if (r == 0 && in == EXEC_NO_INPUT)
 		r = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	if (r == 0)
 		r = posix_spawnp(pid, argv[0], &files, &attr, argv, environ);
@@ -63,7 +65,7 @@ static int spawn(struct exec *x)
 {
 	char *argv[] = { (char *)(uintptr_t)"/bin/sh", (char *)(uintptr_t)"-c", (char *)(uintptr_t)x->command, NULL };
 
-	return exec_spawn(&x->pid, argv, terminal_is(STDIN_FILENO), x->write_fd, -1);
+	return exec_spawn(&x->pid, argv, terminal_is(STDIN_FILENO) ? EXEC_NO_INPUT : -1, x->write_fd, -1);
 }
 
 void exec_start(struct exec *x)

@@ -31,9 +31,10 @@ void exec_fini(struct exec *x);
 
 /* ---- Any command ---- */
 
-/* Starts argv[0], searched in PATH, in a process group of its own, with `out` and `err` (-1: ours) as its outputs. 0 or
- * an errno. */
-int exec_spawn(pid_t *pid, char *const argv[], bool no_input, int out, int err);
+/* Starts argv[0], searched in PATH, in a process group of its own, with `in`, `out` and `err` (-1: ours) as standard
+ * descriptors. 0 or an errno. */
+enum { EXEC_NO_INPUT = -2 }; /* an `in` without any data */
+int exec_spawn(pid_t *pid, char *const argv[], int in, int out, int err);
 /* Ends the command, if it has not ended, with its process group; takes up to 2 s. Its status, as waitpid(2) has it. */
 int exec_end(pid_t pid);
 

@@ -14,6 +14,7 @@ struct log_opts {
 	bool quiet;
 	unsigned verbose;
 	int level; /* level that --log-level names, or LOG_NONE */
+	const char *on_end; /* hook.h; NULL: none */
 };
 #define LOG_NONE (-1)
 

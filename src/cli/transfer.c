@@ -9,6 +9,7 @@
 
 #include "cli/exec.h"
 #include "cli/habit/habit.h"
+#include "cli/hook.h"
 #include "cli/process.h"
 #include "cli/running.h"
 #include "cli/show/json.h"
@@ -164,6 +165,7 @@ static const struct opt attribute_options[] = {
 static const struct opt writing_options[] = {
 	OPT_TRANSFER_ROWS(PTCP_OPTIONS_WRITING)
 	OPT_TRANSFER_ROWS(PTCP_OPTIONS_WIRE)
+	HOOK_OPTION,
 	/* Defaults that users of scp and rsync request. */
 	{ "mkpath", 0, NULL, NULL, opt_false, OPT_AT(no_mkpath), 0, 0 },
 	{ "recursive", 'r', NULL, NULL, opt_ignore, 0, 0, 0 },
@@ -449,6 +451,12 @@ static int run(const struct command *c, int argc, char **argv, transfer_new_fn *
 	r = transfer_parse(&a, c, argc, argv, &e);
 	output_init(&out, c->name, &a.connect.log);
 	out.dry_run = opts(&a)->dry_run;
+	if (r == 0) {
+		out.on_end = a.connect.log.on_end;
+		out.sources = a.srcs;
+		out.n_sources = a.n_srcs;
+		out.dest = a.dest;
+	}
 	if (r == 0 && a.parts.n > 0)
 		r = run_parts(&a, &result, &e);
 	else if (r == 0)
@@ -472,7 +480,7 @@ static int run_recv(const struct command *c, int argc, char **argv)
 	GROUP_OF("Files to transfer", files_options), \
 	GROUP_OF("Copies, and files that exist at the destination", copying), GROUP_OF("", existing_options), \
 	GROUP_OF("Speed, and impact on competing flows", speed_options), GROUP_LIST, \
-	GROUP_BRIEF("Selecting", selection_options), GROUP_BRIEF("Reading and writing", writing_options), \
+	GROUP_BRIEF("Selecting", selection_options), GROUP_BRIEF("Reading, writing, ending", writing_options), \
 	GROUP_BRIEF("Links, attributes, backups, SSH", attribute_options), GROUP_BRIEF("", older_options), \
 	GROUP_BRIEF("", ssh_options), GROUP_BRIEF("Connection", connect_options), GROUP_BRIEF("", retry_options), \
 	GROUP_BRIEF("", paths_options), GROUP_BRIEF("Movers", mover_options), \

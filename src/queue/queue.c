@@ -62,6 +62,8 @@ void queue_task_fini(struct queue_task *t)
 	free(t->destination);
 	free(t->pairs);
 	free(t->directory);
+	free(t->on_success);
+	free(t->on_failure);
 	*t = (struct queue_task){ .priority = 0 };
 }
 
@@ -75,6 +77,7 @@ static const struct task_field {
 #define FIELD(key, kind, member) { key, kind, offsetof(struct queue_task, member) }
 	FIELD("source", TASK_TEXTS, sources), FIELD("option", TASK_TEXTS, options), FIELD("after", TASK_TEXTS, after),
 	FIELD("destination", TASK_TEXT, destination), FIELD("pairs", TASK_TEXT, pairs),
+	FIELD("on-success", TASK_TEXT, on_success), FIELD("on-failure", TASK_TEXT, on_failure),
 	FIELD("directory", TASK_TEXT, directory), FIELD("priority", TASK_INT, priority),
 	FIELD("start", TASK_TIME, start_s), FIELD("retries", TASK_INT, retries),
 #undef FIELD

@@ -25,6 +25,7 @@ struct queue_task {
 	char *destination;
 	char *pairs;     /* list of sources and destinations, instead of both above; or NULL */
 	char *directory; /* relative paths begin here */
+	char *on_success, *on_failure; /* commands for the shell, run after the end of the job; or NULL */
 	int priority;    /* higher ones first */
 	int64_t start_s; /* not before; 0: at once */
 	unsigned retries;

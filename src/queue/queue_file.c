@@ -14,7 +14,7 @@ enum { JOBS_MAX = 100000, TEXTS_MAX = 10000, PRIORITY_MAX = 1000, RETRIES_MAX = 
 
 /* A job before the conversion of values. */
 struct raw {
-	char *name, *destination, *pairs, *start;
+	char *name, *destination, *pairs, *start, *on_success, *on_failure;
 	int source, sources, options, after, priority, retries; /* nodes; -1: not given */
 };
 
@@ -29,6 +29,8 @@ static const struct conf_field fields[] = {
 	{ "priority", CONF_NODE, AT(priority), 0 },
 	{ "after", CONF_NODE, AT(after), 0 },
 	{ "start", CONF_TEXT, AT(start), 0 },
+	{ "on_success", CONF_TEXT, AT(on_success), 0 },
+	{ "on_failure", CONF_TEXT, AT(on_failure), 0 },
 	{ "retries", CONF_NODE, AT(retries), 0 },
 	{ .key = NULL },
 };
@@ -40,6 +42,8 @@ static void raw_fini(struct raw *w)
 	free(w->destination);
 	free(w->pairs);
 	free(w->start);
+	free(w->on_success);
+	free(w->on_failure);
 }
 
 /* A text, or a list of texts. */
@@ -147,6 +151,8 @@ static int convert(struct queue_file_job *j, struct raw *w, const struct conf_do
 	j->name = take(&w->name);
 	t->destination = take(&w->destination);
 	t->pairs = take(&w->pairs);
+	t->on_success = take(&w->on_success);
+	t->on_failure = take(&w->on_failure);
 	if ((r = read_texts(&t->sources, d, w->source, "source", e)) < 0 ||
 	    (r = read_texts(&t->sources, d, w->sources, "sources", e)) < 0 ||
 	    (r = read_texts(&t->after, d, w->after, "after", e)) < 0 ||

@@ -267,7 +267,7 @@ static int run_on(struct mover_probe *p, const char *host, struct ptcp_err *e)
 		    "(name the command that starts movers, such as 'srun -N4')");
 	} else if (pipe2(fd, O_CLOEXEC) != 0) {
 		r = err_sys(e, PTCP_EIO, "cannot create a pipe");
-	} else if ((r = exec_spawn(&pid, argv, true, fd[1], fd[1])) != 0) {
+	} else if ((r = exec_spawn(&pid, argv, EXEC_NO_INPUT, fd[1], fd[1])) != 0) {
 		r = err_set(e, PTCP_EUSAGE, "--movers: %.100s: %s (install this program, or name another)",
 		    text_escape(shown, sizeof shown, argv[0]), strerror(r));
 	} else {

@@ -28,11 +28,11 @@ static const char *held_by(const struct jobs *s, const struct queue_job *j)
 	return j->state == QUEUE_WAITING ? queue_held_by(&s->queue, j, (int64_t)time(NULL)) : NULL;
 }
 
-static void show_json(const struct jobs *s, const struct queue_job *j)
+json_t *jobs_json(const struct jobs *s, const struct queue_job *j)
 {
 	bool failed = j->error != NULL;
 
-	json_line(json_pack("{s:s, s:s, s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:s, s:s, s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	    "event", "job", "name", j->name, "state", queue_state_name(j->state), "held_by",
 	    json_text(held_by(s, j)),
 	    "priority", j->task.priority, "failures", (int)j->tries, "exit", failed ?
@@ -42,7 +42,7 @@ static void show_json(const struct jobs *s, const struct queue_job *j)
 	    json_moment(j->ended_s), "again", json_moment(j->again_s), "bytes", json_count(j->sum.bytes), "files",
 	    json_count(j->sum.files), "seconds", json_seconds(j->sum.seconds), "pairs",
 	    j->task.pairs != NULL ? json_count(j->sum.pairs) : json_null(), "failed_pairs",
-	    j->task.pairs != NULL ? json_count(j->sum.failed_pairs) : json_null()));
+	    j->task.pairs != NULL ? json_count(j->sum.failed_pairs) : json_null());
 }
 
 static const char *moment(char out[32], int64_t at_s)
@@ -87,7 +87,7 @@ void jobs_show(const struct jobs *s, const struct queue_job *j)
 	char text[2048], shown[2048];
 
 	if (s->json) {
-		show_json(s, j);
+		json_line(jobs_json(s, j));
 		return;
 	}
 	if (s->quiet)
@@ -210,7 +210,9 @@ static int task_of(struct queue_task *t, const struct jobs_args *a, size_t n, ch
 	    (r = copy_texts(&t->after, a->after.of, a->after.n, e)) < 0)
 		return r;
 	if ((n > 0 && (t->destination = strdup(operands[n - 1])) == NULL) ||
-	    (a->pairs != NULL && (t->pairs = strdup(a->pairs)) == NULL))
+	    (a->pairs != NULL && (t->pairs = strdup(a->pairs)) == NULL) ||
+	    (a->on_success != NULL && (t->on_success = strdup(a->on_success)) == NULL) ||
+	    (a->on_failure != NULL && (t->on_failure = strdup(a->on_failure)) == NULL))
 		return err_nomem(e);
 	if (getcwd(cwd, sizeof cwd) == NULL)
 		return err_sys(e, PTCP_EIO, "the current directory has no path");
@@ -490,6 +492,11 @@ static const struct opt jobs_options[] = {
 	{ "priority", 0, "N", "add: jobs of higher priority begin first (default: 0)", opt_int,
 	    AT(priority), -1000, 1000 },
 	{ "after", 0, "NAME,..", "add: begin when these jobs are done", opt_texts_commas, AT(after), 0, 0 },
+	{ "on-success", 0, "COMMAND", "add: run COMMAND when the job is done, with its object on standard input",
+	    opt_text,
+	    AT(on_success), 0, 0 },
+	{ "on-failure", 0, "COMMAND", "add: run COMMAND when the job has failed for good", opt_text, AT(on_failure),
+	    0, 0 },
 	{ "start", 0, "TIME", "add: begin at this time, such as 22:00", opt_text, AT(start), 0, 0 },
 	{ "retries", 0, "N", "add: repetitions after failures in succession (default: 10)", opt_unsigned,
 	    AT(retries), 0, 1000 },

@@ -14,7 +14,7 @@ struct jobs_args {
 	const char *state;   /* --state; NULL: the user's */
 	unsigned at_once;
 	bool stay, json, quiet;
-	const char *name, *pairs, *start; /* options of jobs add */
+	const char *name, *pairs, *start, *on_success, *on_failure; /* options of jobs add */
 	struct opt_texts options, after;
 	int priority;
 	unsigned retries;
@@ -32,6 +32,8 @@ struct jobs {
 /* Adds the jobs of a file, unless `file` is NULL, and runs the queue: 0 if all jobs are done, else PTCP_EPARTIAL. */
 int jobs_run(struct jobs *s, const struct jobs_args *a, struct ptcp_err *e);
 
+/* The object for a job. */
+json_t *jobs_json(const struct jobs *s, const struct queue_job *j);
 /* Prints the state of a job on stdout: a JSON object, or a line. */
 void jobs_show(const struct jobs *s, const struct queue_job *j);
 

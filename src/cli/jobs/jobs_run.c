@@ -15,11 +15,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/exec.h"
+#include "cli/hook.h"
 #include "cli/jobs/jobs_impl.h"
 #include "cli/jobs/jobs_process.h"
 #include "cli/process.h"
 #include "cli/show/json.h"
 #include "cli/show/terminal.h"
+#include "core/clock.h"
 #include "core/err.h"
 #include "core/fd.h"
 #include "core/units.h"
@@ -40,6 +43,7 @@ struct jobs_world {
 	const char *program;
 	struct queue_run *run;
 	struct jobs_child child[QUEUE_PROCESSES_MAX];
+	struct { pid_t pid; char what[QUEUE_NAME_MAX + 32]; } hook[QUEUE_PROCESSES_MAX]; /* commands of ended jobs */
 	int events, watch;
 };
 
@@ -221,6 +225,64 @@ static void release(struct jobs_child *c)
 	c->job = NULL;
 }
 
+/* ---- Commands of ended jobs ---- */
+
+/* A killed run loses the commands of jobs with a recorded end. */
+static void start_hook(struct jobs_world *w, const struct queue_job *j)
+{
+	bool good = j->state == QUEUE_DONE;
+	const char *command = good ? j->task.on_success : j->state == QUEUE_FAILED ? j->task.on_failure : NULL;
+	json_t *object;
+	size_t i;
+	int r;
+
+	if (command == NULL)
+		return;
+	for (i = 0; i < QUEUE_PROCESSES_MAX - 1 && w->hook[i].pid > 0; i++)
+		;
+	snprintf(w->hook[i].what, sizeof w->hook[i].what, "%s of %s", good ? "on_success" : "on_failure", j->name);
+	object = jobs_json(w->s, j);
+	r = w->hook[i].pid > 0 ? EAGAIN : hook_start(&w->hook[i].pid, command, object);
+	json_decref(object);
+	if (r != 0) {
+		terminal_line("ptcp: warning: the command of %s cannot be started: %s", w->hook[i].what, strerror(r));
+		w->hook[i].pid = 0;
+	}
+}
+
+/* Returns the number of running commands. */
+static size_t look_at_hooks(struct jobs_world *w)
+{
+	size_t running = 0, i;
+	int status;
+
+	for (i = 0; i < QUEUE_PROCESSES_MAX; i++) {
+		if (w->hook[i].pid > 0 && waitpid(w->hook[i].pid, &status, WNOHANG) == w->hook[i].pid) {
+			hook_judge(w->hook[i].what, status);
+			w->hook[i].pid = 0;
+		}
+		running += w->hook[i].pid > 0;
+	}
+	return running;
+}
+
+/* Waits for the commands at the end of the run. */
+static void end_hooks(struct jobs_world *w)
+{
+	struct mono until = mono_add_ns(mono_now(), HOOK_LIMIT_S * NS_PER_S);
+	size_t i;
+
+	while (look_at_hooks(w) > 0 && mono_now().ns < until.ns)
+		(void)poll(NULL, 0, 20);
+	for (i = 0; i < QUEUE_PROCESSES_MAX; i++)
+		if (w->hook[i].pid > 0) {
+			exec_end(w->hook[i].pid);
+			terminal_line("ptcp: warning: the command of %s has not ended after %d s, and was "
+			    "ended (start it in the background)",
+			    w->hook[i].what, HOOK_LIMIT_S);
+		}
+}
+
 /* Once the end of a process is recorded, its pairs are needed no more. */
 static void world_changed(void *arg, const struct queue_job *j)
 {
@@ -230,6 +292,7 @@ static void world_changed(void *arg, const struct queue_job *j)
 	if (c != NULL && !j->alive)
 		release(c);
 	jobs_show(w->s, j);
+	start_hook(w, j);
 }
 
 static void world_trouble(void *arg, const struct ptcp_err *e)
@@ -347,6 +410,7 @@ static int loop(struct jobs_world *w, bool stay, struct ptcp_err *e)
 		if (process_stopping()) /* first: the processes may have got the same signal */
 			queue_run_stop(w->run);
 		look_at_children(w);
+		look_at_hooks(w);
 	}
 }
 
@@ -438,6 +502,7 @@ int jobs_run(struct jobs *s, const struct jobs_args *a, struct ptcp_err *e)
 		r = outcome(s, e);
 	process_set_stop(NULL, NULL);
 	signal(SIGCHLD, SIG_DFL);
+	end_hooks(&w);
 	for (i = 0; i < QUEUE_PROCESSES_MAX; i++)
 		if (w.child[i].job != NULL)
 			release(&w.child[i]);

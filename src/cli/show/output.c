@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/client_opts.h"
+#include "cli/hook.h"
 #include "cli/process.h"
 #include "cli/show/json.h"
 #include "cli/show/terminal.h"
@@ -369,7 +370,7 @@ static void json_event(const struct output *o, const struct ptcp_event *ev)
 	}
 }
 
-static void print_json_end(const struct output *o, const struct ptcp_result *r, int code, const struct ptcp_err *e)
+static json_t *output_json_end(const struct output *o, const struct ptcp_result *r, int code, const struct ptcp_err *e)
 {
 	bool advised = r->advised_streams > 0, measured = advised && r->measured_bps > 0;
 	json_t *end = json_end(code, e, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "bytes",
@@ -396,7 +397,7 @@ static void print_json_end(const struct output *o, const struct ptcp_result *r, 
 	json_object_set_new(end, "congestion", o->congestion[0] != '\0' ? json_text(o->congestion) : json_null());
 	if (o->dry_run)
 		json_object_set_new(end, "dry_run", json_true());
-	json_line(end);
+	return end;
 }
 
 /* ---- Both ---- */
@@ -475,11 +476,13 @@ int output_end(struct output *o, int code, const struct ptcp_result *r, const st
 	terminal_status("");
 	listing_end(&o->listing);
 	if (o->json)
-		print_json_end(o, r, code, e);
+		json_line(output_json_end(o, r, code, e));
 	else if (status == 0 && !o->quiet && !o->detached)
 		text_end(o, r);
 	terminal_failed_below(o->below);
 	if (failure != NULL && strcmp(failure, o->failed) != 0)
 		terminal_line("ptcp: %s", failure);
+	if (o->on_end != NULL)
+		hook_end(o->on_end, output_json_end(o, r, code, e), o->command, o->sources, o->n_sources, o->dest);
 	return status;
 }

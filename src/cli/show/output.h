@@ -47,6 +47,10 @@ struct output {
 	char failed[sizeof ((struct ptcp_err *)0)->msg]; /* latest line about a file */
 	uint64_t below;           /* number of entries below directories that have failed */
 	const char *cipher;
+	const char *on_end;       /* hook.h: command, sources and destination; NULL: none */
+	const char *const *sources;
+	size_t n_sources;
+	const char *dest;
 	const char *const *routes;              /* requested paths, borrowed; NULL: the direct path */
 	struct ptcp_path paths[PTCP_PATHS_MAX]; /* paths of the last event, without `candidate` */
 	size_t n_paths;
