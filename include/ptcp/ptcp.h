@@ -738,6 +738,8 @@ struct ptcp_entry {
 	const char *why;             /* reason of a failure, escaped; else NULL */
 	const struct ptcp_file_digest *digest; /* PTCP_SUM: those requested, of `bytes` bytes; else NULL */
 	unsigned n_digests;
+	/* PTCP_SUM: number of the URL whose path it is; SIZE_MAX: of none, as below a directory */
+	size_t url;
 };
 struct ptcp_manage_opts {
 	size_t size;

@@ -80,7 +80,8 @@ struct summing {
 
 static int sum_fails(struct summing *s, const char *path, const struct ptcp_err *why)
 {
-	const struct ptcp_entry entry = { .path = path, .code = why->code, .sys = err_cause(why), .why = why->msg };
+	const struct ptcp_entry entry = { .path = path, .url = strcmp(path, s->path) == 0 ? 0 : SIZE_MAX,
+		.code = why->code, .sys = err_cause(why), .why = why->msg };
 
 	if (s->totals.failed++ == 0) {
 		s->first = *why;
@@ -133,6 +134,7 @@ static int read_file(struct summing *s, struct walk_entry *w, uint64_t *bytes, u
 static int sum_one(struct summing *s, struct walk_entry *w, const char *path)
 {
 	struct ptcp_entry entry = { .path = path, .type = PTCP_ENTRY_FILE, .mode = w->mode, .disk_bytes = w->disk_bytes,
+		.url = s->content ? SIZE_MAX : 0,
 		.mtime_s = w->mtime.tv_sec, .mtime_ns = (unsigned)w->mtime.tv_nsec };
 	char hex[2 * SUMS_BYTES_MAX + 1], text[DIR_PATH_TEXT_BYTES];
 	struct manage_digests digests;

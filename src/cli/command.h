@@ -38,7 +38,8 @@ extern const struct command command_advise, command_collect, command_doctor, com
     command_cat, command_clean, command_du, command_ls, command_measure, command_mkdir, command_mover, command_mv,
     command_rm, command_overlay, command_paths, command_plan, command_rate, command_recv, command_rsync, command_scp, command_send,
     command_serve,
-    command_show_help, command_status, command_sum, command_version;
+    command_show_help, command_status, command_sum, command_verify,
+    command_version;
 
 /* The i-th subcommand in the order of the help, or NULL behind the last one; the subcommand of this name, or NULL. */
 const struct command *command_at(size_t i);

@@ -29,10 +29,11 @@ static void manage_task_report(struct ptcp_task *t, const struct ptcp_entry *ent
 		o->entry(o->arg, entry);
 }
 
-static int on_failed(struct ptcp_task *t, const char *path, const struct wire_listed *f, struct ptcp_err *e)
+static int on_failed(struct ptcp_task *t, const char *path, size_t url, const struct wire_listed *f,
+    struct ptcp_err *e)
 {
 	struct remote_job *h = t->remote_job;
-	struct ptcp_entry entry = { .path = path };
+	struct ptcp_entry entry = { .path = path, .url = url };
 	struct ptcp_err why;
 
 	outbox_reason(&why, &f->why);
@@ -47,6 +48,20 @@ static int on_failed(struct ptcp_task *t, const char *path, const struct wire_li
 	}
 	h->failure = why;
 	return (h->failed_path = strdup(path)) != NULL ? 0 : err_nomem(e);
+}
+
+/* The number of the URL with the path; of several, *next, as a server answers in order. */
+static size_t url_of(const struct ptcp_task *t, struct span path, size_t *next)
+{
+	struct span rest = { t->files.open_paths, t->files.open_paths_bytes }, each;
+	size_t i, found = SIZE_MAX;
+	uint8_t flags;
+
+	for (i = 0; wire_path_next(&rest, &flags, &each); i++)
+		if (each.n == path.n && memcmp(each.p, path.p, path.n) == 0 && (found == SIZE_MAX || i == *next))
+			found = i;
+	*next = found != SIZE_MAX ? found + 1 : *next;
+	return found;
 }
 
 /* The answer to SUM. */
@@ -68,8 +83,9 @@ int remote_job_listed(struct ptcp_task *t, const struct wire_listed *f, struct p
 		.disk_bytes = f->disk_bytes, .entries = f->entries, .mtime_s = f->mtime_s, .mtime_ns = f->mtime_ns };
 
 	entry.path = span_copy(path, f->path);
+	entry.url = h->op == PTCP_SUM ? url_of(t, f->path, &h->next_url) : SIZE_MAX;
 	if (f->why.code != 0)
-		return on_failed(t, path, f, e);
+		return on_failed(t, path, entry.url, f, e);
 	if (f->path.n > h->known_prefix)
 		entry.path += h->known_prefix;
 	if (h->op == PTCP_SUM)

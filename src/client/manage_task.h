@@ -17,12 +17,12 @@ int manage_take_opts(struct ptcp_manage_opts *out, enum ptcp_manage_op op, size_
     const struct ptcp_manage_opts *callers, struct ptcp_err *e);
 /* The range of PTCP_SUM. */
 struct wire_range manage_range(const struct ptcp_manage_opts *o);
-/* The digests of a file, in the order of their bits, as an entry has them. */
+/* Digests of a file for an entry, in the order of the bits. */
 struct manage_digests {
 	struct ptcp_file_digest digest[16];
 	char hex[2 * SUMS_BYTES_MAX + 16];
 };
-/* From `hex`, the digits of all without anything between; false: other digits than those of these digests. */
+/* From `hex`, the digits of all digests without separators; false: not these digests. */
 bool manage_digests(struct manage_digests *m, unsigned digests, const char *hex, struct ptcp_entry *out);
 
 #endif

@@ -37,6 +37,7 @@ struct remote_job {
 	struct ptcp_manage_result managed;
 	struct read_task *read;         /* READ_REQUESTED: of the only path in t->files.open_paths; else NULL */
 	const struct read_ops *read_ops;
+	size_t next_url;                /* PTCP_SUM: the URL behind the one that the last answer was about */
 	size_t known_prefix;            /* size of the part of each listed path that the user knows */
 	char *failed_path;              /* path of the first failure; NULL: none */
 	struct ptcp_err failure;        /* the first; its cause is that of all, or 0 */

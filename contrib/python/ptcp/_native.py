@@ -66,7 +66,8 @@ class FileDigest(c.Structure):
 class Entry(c.Structure):
     _fields_ = [("path", text), ("type", c.c_int), ("mode", c.c_uint), ("bytes", u64), ("disk_bytes", u64),
                 ("entries", u64), ("mtime_s", c.c_int64), ("mtime_ns", c.c_uint), ("target", text), ("code", c.c_int),
-                ("sys", c.c_int), ("why", text), ("digest", c.POINTER(FileDigest)), ("n_digests", c.c_uint)]
+                ("sys", c.c_int), ("why", text), ("digest", c.POINTER(FileDigest)), ("n_digests", c.c_uint),
+                ("url", c.c_size_t)]
 
 
 EntryFn = c.CFUNCTYPE(None, c.c_void_p, c.POINTER(Entry))

@@ -1,0 +1,26 @@
+/* Lists of digests as sha256sum(1) and its relatives write them, and ptcp sum. */
+#ifndef CLI_MANIFEST_H
+#define CLI_MANIFEST_H
+
+#include <ptcp/ptcp.h>
+#include <stdio.h>
+
+struct manifest_entry {
+	char *name;             /* raw bytes, as written */
+	enum ptcp_digest kind;
+	char *hex;              /* in lower case */
+};
+
+struct manifest {
+	struct manifest_entry *entry; /* in the order of the list */
+	size_t n, cap;
+	size_t malformed;             /* other lines, without empty ones and comments (#) */
+};
+
+/* Reads "DIGITS  NAME", "DIGITS *NAME" or "SHA256 (NAME) = DIGITS", each with a backslash in front if the name is
+ * escaped; `path` "-": standard input. `kind`: digest of lines without a name of one; 0: by the number of digits.
+ * PTCP_EIO without any such line; on failure the sentence names the file. */
+int manifest_read(struct manifest *out, const char *path, enum ptcp_digest kind, struct ptcp_err *e);
+void manifest_fini(struct manifest *m); /* zeros are fine */
+
+#endif
