@@ -1108,7 +1108,7 @@ struct ptcp_mover_opts {
 	const char *join;           /* invitation of the transfer (ptcp_transfer_opts.mover_file); "-": from standard input */
 	ptcp_log_fn *log;           /* NULL: no log */
 	enum ptcp_log_level log_level;
-	void *arg;                  /* argument of log and confine */
+	void *arg;                  /* argument of log, confine and record */
 	/* Called before the mover connects, while the process has one thread: the host program may restrict the
 	 * process to these needs and TCP connections. A negative PTCP_E* ends the mover. NULL: no restriction */
 	int (*confine)(void *arg, const struct ptcp_mover_needs *n, struct ptcp_err *e);
@@ -1132,6 +1132,24 @@ struct ptcp_server_needs {
 	const char *storage_dir;    /* files are created, used and removed; NULL: none */
 };
 
+/* What a client has done, at its end; strings are valid during the call, and may hold any bytes. */
+struct ptcp_server_record {
+	/* What the server did: "receive", "send", "measure", "list", "count", "mkdir", "remove", "rename", "read",
+	 * "sum" or "clean"; "none": the session ended before its request. */
+	const char *work;
+	const char *client, *name;  /* fingerprint of the key; name in authorized_clients or the certificate, or "" */
+	const char *address;        /* address and port of the client */
+	const char *third;          /* "HOST:PORT" of the other server of a delegated transfer; or "" */
+	const char *path;           /* first path of the request; or "" */
+	uint64_t files, bytes, failed; /* files or entries that were done; their bytes; those that failed */
+	double seconds;
+	int code;                   /* 0: done; or a PTCP_E* */
+	int sys;                    /* errno of the cause; 0: unknown */
+	const char *why;            /* sentence; "done" */
+	enum ptcp_log_level level;  /* level at which the library logs `text` */
+	const char *text;           /* one line of key=value pairs, escaped */
+};
+
 struct ptcp_server_opts {
 	size_t size;
 	const char *config_dir;
@@ -1144,7 +1162,7 @@ struct ptcp_server_opts {
 	double timeout_s;           /* 30 */
 	ptcp_log_fn *log;           /* NULL: no log */
 	enum ptcp_log_level log_level;
-	void *arg;                  /* argument of log and confine */
+	void *arg;                  /* argument of log, confine and record */
 	/* Ephemeral server at the remote end of SSH, with the pipes `in` and `out` (0 and 1). Listens after the
 	 * client has sent its identity through `in`, admits that client only, serves one session with any path of
 	 * this user, and ends with the session, at the end of `in`, or after a minute without the client. Has a
@@ -1200,6 +1218,9 @@ struct ptcp_server_opts {
 	double drain_s;             /* max time of ptcp_server_drain(), at most a day; 0 */
 	bool direct_io;             /* as in ptcp_transfer_opts, for the server's files */
 	uint64_t stripe_bytes;      /* as in ptcp_transfer_opts, of the server's movers */
+	/* Called at the end of each session, delegated transfer, measurement and work on files, before the line of the
+	 * log; on the thread that runs the server. NULL: not called */
+	void (*record)(void *arg, const struct ptcp_server_record *r);
 };
 #define PTCP_SHARE_SOCKET "/run/ptcp/share.sock"
 #define PTCP_LISTEN_MAX 32

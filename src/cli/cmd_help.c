@@ -17,7 +17,8 @@ const struct command command_show_help = { "help", "[COMMAND]", "print this help
 	NULL, 0, 1, "takes one command" };
 
 static const struct command *const commands[] = {
-	&command_serve, &command_send, &command_recv, &command_mover, &command_key, &command_overlay, &command_plan,
+	&command_serve, &command_log,
+	&command_send, &command_recv, &command_mover, &command_key, &command_overlay, &command_plan,
 	&command_collect, &command_links, &command_paths, &command_advise, &command_measure,
 	&command_status, &command_rate, &command_jobs,
 	&command_ls, &command_cat, &command_sum, &command_verify, &command_du, &command_mkdir, &command_rm, &command_mv,

@@ -11,6 +11,7 @@
 #include "cli/process.h"
 #include "cli/running.h"
 #include "cli/serve.h"
+#include "cli/session_log.h"
 #include "cli/show/json.h"
 #include "core/err.h"
 #include "core/fd.h"
@@ -34,6 +35,7 @@ struct serving {
 	struct metrics metrics;
 	bool metrics_failed;            /* last time; already reported */
 	bool stopping;                  /* the service manager is notified */
+	struct session_log sessions;
 	struct running *running;        /* NULL: an ephemeral server */
 };
 
@@ -53,10 +55,11 @@ static int on_confine(void *arg, const struct ptcp_server_needs *n, struct ptcp_
 {
 	const struct serving *v = arg;
 	const struct serve_args *a = v->first;
-	char config[PTCP_PATH_BYTES], metrics[PTCP_PATH_BYTES], watched[PTCP_PATH_BYTES];
+	char config[PTCP_PATH_BYTES], metrics[PTCP_PATH_BYTES], watched[PTCP_PATH_BYTES], log[PTCP_PATH_BYTES];
 	const struct confine_tool tool = { .reads = { directory(config, a->config), directory(watched, a->watch) },
 		.writes = { directory(metrics, a->metrics),
-		v->monitor != NULL ? link_monitor_dir(v->monitor) : NULL } };
+		v->monitor != NULL ? link_monitor_dir(v->monitor) : NULL,
+		v->sessions.path[0] != '\0' ? directory(log, v->sessions.path) : NULL } };
 	struct ptcp_server_needs all = *n;
 
 	all.connects |= v->monitor != NULL;
@@ -135,6 +138,34 @@ static void publish_again(struct serving *v)
 	v->metrics_failed = r < 0;
 }
 
+/* ---- The log of sessions ---- */
+
+/* The library logs successful work from the level info on: at the default, warn, the line is printed here. A full disk
+ * stops no transfer: the first of successive failures is logged. */
+static void on_record(void *arg, const struct ptcp_server_record *r)
+{
+	struct serving *v = arg;
+	struct ptcp_err why;
+	bool failed = session_log_add(&v->sessions, r, &why) < 0;
+
+	if (serve_log_level(v->a) == PTCP_LOG_WARN && r->level > PTCP_LOG_WARN)
+		serve_log(r->level, "%s", r->text);
+	if (failed && !v->sessions.failed)
+		serve_log(PTCP_LOG_ERROR, "event=session-log-failed why=\"%s\"", why.msg);
+	v->sessions.failed = failed;
+}
+
+/* A file that the user has named must be writable. */
+static int open_sessions(struct serving *v, struct ptcp_err *e)
+{
+	int r = session_log_open(&v->sessions, v->first->session_log, v->first->session_log_bytes, e);
+
+	if (r == 0 || v->first->session_log != NULL)
+		return r;
+	serve_log(PTCP_LOG_WARN, "event=no-session-log why=\"%s\"", e->msg);
+	return 0;
+}
+
 /* ---- Reload ---- */
 
 /* Signals before the one that ends the process: to drain, and to end the sessions. */
@@ -203,6 +234,8 @@ static void warn_of_changes(const struct serve_args *old, const struct serve_arg
 	warn_unless(!begins_to_watch(old, new), "watch");
 	warn_unless(old->no_sandbox == new->no_sandbox, "no-sandbox");
 	warn_unless(old->share_port == new->share_port, "share-port");
+	warn_unless(same_text(old->session_log, new->session_log), "session-log");
+	warn_unless(old->session_log_bytes == new->session_log_bytes, "session-log-size");
 	warn_unless(old->log.json == new->log.json, "json");
 }
 
@@ -392,6 +425,9 @@ static int make(struct serving *v, struct ptcp_err *e)
 
 	o.arg = v;
 	o.confine = v->first->no_sandbox ? NULL : on_confine;
+	if (!o.ephemeral && (r = open_sessions(v, e)) < 0)
+		return r;
+	o.record = o.ephemeral ? NULL : on_record;
 	if (o.mover_ptcp == NULL && o.movers != NULL)
 		o.mover_ptcp = process_own_path(own, sizeof own);
 	o.sockets = v->passed;

@@ -153,12 +153,12 @@ static int allow_all(int fd, const struct ruleset *r, const struct ptcp_server_n
 		if (geteuid() == 0 ? system_places[i].to_root : system_places[i].to_others)
 			allow(fd, r, system_places[i].path, READ); /* optional */
 	allow(fd, r, "/dev/null", READ | WRITE);
-	for (i = 0; i < sizeof tool->reads / sizeof *tool->reads; i++) {
+	for (i = 0; i < sizeof tool->reads / sizeof *tool->reads; i++)
 		if (tool->reads[i] != NULL)
 			allow(fd, r, tool->reads[i], READ); /* failures surface on use */
+	for (i = 0; i < sizeof tool->writes / sizeof *tool->writes; i++)
 		if (tool->writes[i] != NULL)
 			allow(fd, r, tool->writes[i], REPLACE);
-	}
 	for (i = 0; i < tool->n_roots; i++)
 		/* failures surface on use */
 		allow(fd, r, tool->roots[i], READ | (tool->writes_roots ? WRITE_FILE : 0));

@@ -9,7 +9,7 @@
 
 /* Directories that the tool reads and writes in addition to the server; NULL: none. */
 struct confine_tool {
-	const char *reads[2], *writes[2];
+	const char *reads[2], *writes[3];
 	const char *const *roots; /* read, with everything below; n_roots */
 	size_t n_roots;
 	bool writes_roots;        /* existing files there are written, too */

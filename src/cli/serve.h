@@ -19,6 +19,8 @@ struct serve_args {
 	bool no_sandbox, share_port;
 	unsigned ciphers;        /* ciphers of the key server.ciphers; 0: default */
 	const char *config, *metrics;
+	const char *session_log; /* NULL: in the state directory; "none": nowhere */
+	uint64_t session_log_bytes; /* max size of the file, and of the one before it */
 	const char *watch;       /* overlay file; NULL: no measurement of links */
 	const char *watch_as;    /* local host in the overlay; NULL: by its address */
 	double watch_interval_s; /* 0: default */

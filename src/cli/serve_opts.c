@@ -69,6 +69,10 @@ static const struct opt service_options[] = {
 	{ "config", 0, "FILE", "configuration file, see ptcp.yaml(5) (default: config.yaml beside the identity)",
 	    opt_text, AT(config), 0, 0 },
 	{ "metrics", 0, "FILE", "write Prometheus metrics to FILE every 5s", opt_text, AT(metrics), 0, 0 },
+	{ "session-log", 0, "FILE", "file of finished sessions, for ptcp log, or none (default: sessions.log in the "
+	    "state directory)", opt_text, AT(session_log), 0, 0 },
+	{ "session-log-size", 0, "SIZE", "begin a new file at this size, and keep the one before (default: 16MiB)",
+	    opt_bytes, AT(session_log_bytes), 4096, PTCP_FILE_SIZE_MAX },
 	{ "no-sandbox", 0, NULL, "run without the sandbox", opt_true, AT(no_sandbox), 0, 0 },
 	{ .name = NULL },
 };
@@ -190,6 +194,7 @@ int serve_parse(struct serve_args *a, const struct command *c, int argc, char **
 	memset(a, 0, sizeof *a);
 	log_opts_init(&a->log);
 	ptcp_server_opts_init(&a->server);
+	a->session_log_bytes = 16u << 20;
 	if ((r = options_parse(c, argc, argv, a, NULL, &given, e)) == 0 && !a->server.ephemeral)
 		r = configure(a, c, &given, e);
 	options_given_free(&given);

@@ -7,7 +7,7 @@
 void log_write(const struct log *l, enum log_level level, const char *component, const char *fmt, ...)
 {
 	int saved = errno;
-	char msg[1024];
+	char msg[2048];
 	va_list ap;
 
 	if (l->write == NULL)

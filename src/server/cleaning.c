@@ -61,13 +61,14 @@ static void put_totals(const struct file_job *j, struct outbox *out, bool final)
 	OUTBOX_PUT(out, cleaned, CLEANED, &f);
 }
 
-static const char *totals_text(const struct file_job *j, char *out, size_t cap)
+static void cleaning_record(const struct file_job *j, struct ptcp_server_record *r)
 {
 	const struct leftover_totals *t = totals_of(j);
 
-	snprintf(out, cap, "files=%llu bytes=%llu failed=%llu", (unsigned long long)t->files,
-	    (unsigned long long)t->bytes, (unsigned long long)t->failed);
-	return out;
+	r->work = "clean";
+	r->files = t->files;
+	r->bytes = t->bytes;
+	r->failed = t->failed;
 }
 
 static int begin(struct file_job *j, struct ptcp_err *e)
@@ -93,8 +94,8 @@ static void cleaning_free(struct file_job *j)
 	free(k);
 }
 
-static const struct file_job_ops ops = { .name = "clean", .exclusive = true, .begin = begin, .step = step,
-	.put_totals = put_totals, .totals_text = totals_text, .permits = permits, .free = cleaning_free };
+static const struct file_job_ops ops = { .exclusive = true, .begin = begin, .step = step,
+	.put_totals = put_totals, .record = cleaning_record, .permits = permits, .free = cleaning_free };
 
 int cleaning_new(struct file_job **out, struct job_set *t, const struct job_client *c, const struct wire_clean *f,
     struct ptcp_err *e)

@@ -5,6 +5,7 @@
 
 #include "core/err.h"
 #include "core/units.h"
+#include "server/record.h"
 
 #define REPORT_NS (1 * NS_PER_S)
 
@@ -31,12 +32,13 @@ static void job_free(struct file_job *j)
 
 static void over(struct file_job *j, const struct ptcp_err *why)
 {
-	char totals[120];
+	struct ptcp_server_record r = { .client = j->client, .name = j->request.auth.name, .address = j->address,
+		.third = "", .path = request_first(&j->request),
+		.seconds = (double)mono_diff_ns(mono_now(), j->since) / 1e9,
+		.why = j->conn == NULL ? "the client has left" : "done" };
 
-	log_at(&j->set->context->log, why != NULL ? LOG_WARN : LOG_INFO, "server",
-	    "event=%s-end client=%s %s why=\"%s\"",
-	    j->ops->name, j->client, j->ops->totals_text(j, totals, sizeof totals), why != NULL ? why->msg :
-	    j->conn == NULL ? "the client has left" : "done");
+	j->ops->record(j, &r);
+	record_end(&j->set->context->log, j->set->o, &r, why);
 	if (j->conn != NULL)
 		j->reports.over(j->conn, why);
 	job_free(j);
@@ -204,11 +206,12 @@ int file_job_init(struct file_job *j, const struct file_job_ops *ops, struct job
 	j->conn = c->conn;
 	j->reports = c->reports;
 	strcpy(j->client, c->fingerprint);
+	strncpy(j->address, c->address, sizeof j->address - 1);
 	j->request = (struct request){ .context = t->context, .root = t->root, .roots = t->roots,
 		.own_dirs = t->own_dirs, .quotas = t->quotas, .o = t->o, .own = t->ephemeral, .auth = *c->auth,
 		.memory = j->memory };
 	j->found.b.memory = j->memory;
-	j->reported = mono_now();
+	j->since = j->reported = mono_now();
 	return memory_charge(j->memory, bytes, e);
 }
 

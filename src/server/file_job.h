@@ -14,7 +14,6 @@
 struct file_job;
 
 struct file_job_ops {
-	const char *name; /* name of the job in the log */
 	bool exclusive;   /* a client has one at a time */
 	bool takes_turns; /* keeps a processor busy: few steps run at a time, those of all clients in turn */
 	/* The request has found its paths. */
@@ -24,8 +23,8 @@ struct file_job_ops {
 	int (*step)(struct file_job *j, struct ptcp_err *e);
 	/* Puts the totals so far. */
 	void (*put_totals)(const struct file_job *j, struct outbox *out, bool final);
-	/* "files=3 failed=0", for the log. */
-	const char *(*totals_text)(const struct file_job *j, char *out, size_t cap);
+	/* Fills in the kind of work, and the totals so far. */
+	void (*record)(const struct file_job *j, struct ptcp_server_record *r);
 	/* Whether the present rights of the client permit it. */
 	bool (*permits)(const struct file_job *j, const struct authorization *now);
 	void (*free)(struct file_job *j);
@@ -37,12 +36,12 @@ struct file_job {
 	struct job_set *set;
 	struct job_conn *conn; /* NULL: closed */
 	struct job_reports reports;
-	char client[PTCP_FINGERPRINT_BYTES];
+	char client[PTCP_FINGERPRINT_BYTES], address[SOCK_TEXT_BYTES];
 	struct memory_account *memory; /* NULL: no limit */
 	struct request request;
 	struct outbox found;   /* frames of a step; of the I/O thread during the step */
 	bool waits;            /* the job waits for the client to read */
-	struct mono reported;
+	struct mono since, reported;
 	struct io_call call;   /* the step */
 	struct list turn;      /* among those that wait for theirs */
 	bool queued;

@@ -10,6 +10,7 @@
 #include "net/identity.h"
 #include "server/job_conn.h"
 #include "server/job_impl.h"
+#include "server/record.h"
 
 #define REMEMBERED_MAX 64
 #define REMEMBERED_NS (24 * 3600 * NS_PER_S)
@@ -88,6 +89,19 @@ static void remember(struct job *r)
 	r->set->n_remembered++;
 }
 
+static void record(const struct job *r, const struct ptcp_err *why)
+{
+	char third[SOCK_HOST_BYTES + 10];
+	struct ptcp_server_record n = { .work = r->mode == WIRE_GRANT_PROBE ? "measure" : r->mode == WIRE_GRANT_READ ?
+		"receive" : "send", .client = r->client, .name = r->request.auth.name, .address = r->address,
+		.third = third, .path = r->mode == WIRE_GRANT_READ ? r->to : r->from, .files = r->last.files,
+		.bytes = r->last.file_bytes, .failed = r->last.failed,
+		.seconds = (double)mono_diff_ns(r->ended, r->requested) / 1e9, .why = "done" };
+
+	sock_join(third, sizeof third, r->host, r->port);
+	record_end(&r->set->context->log, r->set->o, &n, why);
+}
+
 void job_over(struct job *r, const struct ptcp_err *why)
 {
 	struct job_set *t = r->set;
@@ -98,11 +112,7 @@ void job_over(struct job *r, const struct ptcp_err *why)
 	if (why != NULL)
 		r->why = *why;
 	job_report(r);
-	log_at(&r->set->context->log, why != NULL ? LOG_WARN : LOG_INFO, "server",
-	    "event=job-end client=%s files=%llu bytes=%llu failed=%llu seconds=%.3f why=\"%s\"", r->client,
-	    (unsigned long long)r->last.files, (unsigned long long)r->last.file_bytes,
-	    (unsigned long long)r->last.failed, (double)mono_diff_ns(r->ended, r->requested) / 1e9,
-	    why != NULL ? r->why.msg : "done");
+	record(r, why != NULL ? &r->why : NULL);
 	end = (struct wire_end){ r->last.files, r->last.failed };
 	if (r->conn != NULL)
 		job_conn_over(r->conn, why != NULL ? &r->why : NULL, &end);

@@ -105,7 +105,7 @@ static void on_file(void *arg, const struct session_file *file)
 		err_while(&named, why->code, "%s", r->host);
 		why = &named;
 	}
-	if (status == PTCP_FILE_FAILED && r->failures++ < LOGGED_FAILURES) /* job-end counts all of them */
+	if (status == PTCP_FILE_FAILED && r->failures++ < LOGGED_FAILURES) /* event=end counts all of them */
 		log_at(&r->set->context->log, LOG_WARN, "server", "event=file-failed client=%s path=\"%s\" why=\"%s\"", r->client,
 		    text_escape_quoted(shown, sizeof shown, path), why->msg);
 	if (status != PTCP_FILE_FAILED && status != PTCP_FILE_VANISHED && !r->report_files)

@@ -382,12 +382,17 @@ static void put_totals(const struct file_job *j, struct outbox *out, bool final)
 	OUTBOX_PUT(out, managed, MANAGED, &f);
 }
 
-static const char *totals_text(const struct file_job *j, char *out, size_t cap)
+static const char *const works[] = { [WIRE_SUM_OP] = "sum", [WIRE_MANAGE_LIST] = "list", [WIRE_MANAGE_COUNT] = "count",
+	[WIRE_MANAGE_MKDIR] = "mkdir", [WIRE_MANAGE_REMOVE] = "remove", [WIRE_MANAGE_RENAME] = "rename" };
+
+static void managing_record(const struct file_job *j, struct ptcp_server_record *r)
 {
 	const struct wire_managed *t = &managing_of(j)->totals;
 
-	snprintf(out, cap, "entries=%llu failed=%llu", (unsigned long long)t->entries, (unsigned long long)t->failed);
-	return out;
+	r->work = works[managing_of(j)->op];
+	r->files = t->entries;
+	r->bytes = t->bytes;
+	r->failed = t->failed;
 }
 
 static int begin(struct file_job *j, struct ptcp_err *e)
@@ -418,10 +423,10 @@ static void managing_free(struct file_job *j)
 	free(m);
 }
 
-static const struct file_job_ops ops = { .name = "manage", .begin = begin, .step = step, .put_totals = put_totals,
-	.totals_text = totals_text, .permits = permits, .free = managing_free };
-static const struct file_job_ops sum_ops = { .name = "manage", .takes_turns = true, .begin = begin, .step = step,
-	.put_totals = put_totals, .totals_text = totals_text, .permits = permits, .free = managing_free };
+static const struct file_job_ops ops = { .begin = begin, .step = step, .put_totals = put_totals,
+	.record = managing_record, .permits = permits, .free = managing_free };
+static const struct file_job_ops sum_ops = { .takes_turns = true, .begin = begin, .step = step,
+	.put_totals = put_totals, .record = managing_record, .permits = permits, .free = managing_free };
 
 /* `what`: the operation in the log. */
 static int managing_start(struct file_job **out, struct job_set *t, const struct job_client *c,
@@ -458,11 +463,9 @@ out:
 int managing_new(struct file_job **out, struct job_set *t, const struct job_client *c, const struct wire_manage *f,
     struct ptcp_err *e)
 {
-	static const char *const names[] = { [WIRE_MANAGE_LIST] = "list", [WIRE_MANAGE_COUNT] = "count",
-		[WIRE_MANAGE_MKDIR] = "mkdir", [WIRE_MANAGE_REMOVE] = "remove", [WIRE_MANAGE_RENAME] = "rename" };
 	static const struct managing_sums none = { .digests = 0 };
 
-	return managing_start(out, t, c, f, &ops, names[f->op], &none, e);
+	return managing_start(out, t, c, f, &ops, works[f->op], &none, e);
 }
 
 int summing_new(struct file_job **out, struct job_set *t, const struct job_client *c, const struct wire_sum *f,

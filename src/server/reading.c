@@ -220,13 +220,14 @@ static void put_totals(const struct file_job *j, struct outbox *out, bool final)
 	OUTBOX_PUT(out, managed, MANAGED, &f);
 }
 
-static const char *totals_text(const struct file_job *j, char *out, size_t cap)
+static void reading_record(const struct file_job *j, struct ptcp_server_record *r)
 {
 	const struct wire_managed *t = &reading_of(j)->totals;
 
-	snprintf(out, cap, "files=%llu bytes=%llu failed=%llu", (unsigned long long)t->entries,
-	    (unsigned long long)t->bytes, (unsigned long long)t->failed);
-	return out;
+	r->work = "read";
+	r->files = t->entries;
+	r->bytes = t->bytes;
+	r->failed = t->failed;
 }
 
 static int begin(struct file_job *j, struct ptcp_err *e)
@@ -250,8 +251,8 @@ static void reading_free(struct file_job *j)
 	free(k);
 }
 
-static const struct file_job_ops ops = { .name = "read", .begin = begin, .step = step, .put_totals = put_totals,
-	.totals_text = totals_text, .permits = permits, .free = reading_free };
+static const struct file_job_ops ops = { .begin = begin, .step = step, .put_totals = put_totals,
+	.record = reading_record, .permits = permits, .free = reading_free };
 
 int reading_new(struct file_job **out, struct job_set *t, const struct job_client *c, const struct wire_read *f,
     struct ptcp_err *e)

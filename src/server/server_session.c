@@ -8,6 +8,7 @@
 #include "core/text.h"
 #include "fs/fs_err.h"
 #include "mover/movers.h"
+#include "server/record.h"
 
 int server_session_set_init(struct server_session_set *t, struct context *context, const char *root,
     const struct ptcp_server_opts *o, void (*gone)(void *arg, struct peer_address *from), void *arg,
@@ -169,10 +170,12 @@ static void on_open(void *arg, struct session *sess, const struct wire_open *o)
 	struct ptcp_err why;
 
 	s->session = sess;
-	if (take(s, o, &why) < 0)
+	if (take(s, o, &why) < 0) {
 		server_session_refuse(s, &why);
-	else
-		server_session_wait(s, o->wait_ms);
+		return;
+	}
+	s->opened = true;
+	server_session_wait(s, o->wait_ms);
 }
 
 /* ---- Running sessions ---- */
@@ -268,17 +271,24 @@ static void find_waiting(struct server_session_set *t)
 			find_paths(s);
 }
 
+static void record(const struct server_session *s, const struct ptcp_progress *g, const struct ptcp_err *why)
+{
+	const struct request *q = &s->request;
+	struct ptcp_server_record r = { .work = !s->opened ? "none" : q->measures || q->generates ? "measure" :
+		q->sends ? "send" : "receive", .client = s->client, .name = q->auth.name, .address = s->address,
+		.third = "", .path = request_first(q), .files = g->files, .bytes = g->file_bytes, .failed = g->failed,
+		.seconds = (double)mono_diff_ns(mono_now(), s->since) / 1e9, .why = "done" };
+
+	record_end(&s->set->context->log, s->set->o, &r, why);
+}
+
 static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 {
 	struct server_session *s = arg;
 	struct ptcp_progress g = session_progress(sess);
 
 	s->session = sess;
-	log_at(log_of(s), why != NULL ? LOG_WARN : LOG_INFO, "server",
-	    "event=end client=%s from=%s files=%llu bytes=%llu failed=%llu seconds=%.3f why=\"%s\"",
-	    s->client, s->address, (unsigned long long)g.files, (unsigned long long)g.file_bytes,
-	    (unsigned long long)g.failed, (double)mono_diff_ns(mono_now(), s->since) / 1e9,
-	    why != NULL ? why->msg : "done");
+	record(s, &g, why);
 	count(s, sess, &s->set->past);
 	s->set->past.sessions_failed += why != NULL;
 	s->set->past.quota_ends += why != NULL && why->sys == EDQUOT && !why->from_peer;

@@ -18,6 +18,7 @@ struct server_session {
 	struct mono wait_until;        /* time until which the session waits for room */
 	struct mono reported_at;       /* time of the last WAITING */
 	unsigned reported_ahead;       /* position in the last WAITING */
+	bool opened;                   /* the request is permitted */
 	bool gone;
 	bool superseded;               /* a newer run of the client waits for the end of this session */
 	bool waits;                    /* this session waits for the end of such a session, before request_find() */
