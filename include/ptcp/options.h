@@ -70,6 +70,12 @@
 	    "keep it in DIR instead, which is relative to the destination") \
 	VALUE(TEXT, older.suffix, NULL, 0, 0, "suffix", "SUFFIX", \
 	    "suffix of backups (default: ~, or none with --backup-dir)") \
+	TEXTS(EACH, older.link_dest, older.n_link_dest, "link-dest", "DIR", \
+	    "make hard links of files that are equal in DIR, an older copy") \
+	TEXTS(EACH, older.compare_dest, older.n_compare_dest, "compare-dest", "DIR", \
+	    "leave out files that are equal in DIR") \
+	TEXTS(EACH, older.copy_dest, older.n_copy_dest, "copy-dest", "DIR", \
+	    "copy files that are missing from DIR at the destination") \
 	SWITCH(older.delete_excluded, "delete-excluded", 0, "with --delete: delete also what --exclude leaves out") \
 	SENT(older.exclusive, 4, EXCLUSIVE, true, "exclusive", 0, "fail files and links whose names exist, replace none")
 

@@ -419,6 +419,19 @@ struct ptcp_older {
 	bool backup;
 	const char *backup_dir;  /* implies backup; relative to the destination; made if missing. NULL: beside the file */
 	const char *suffix;      /* without "/"; NULL: "~", or with backup_dir none */
+	/* Directories with older copies, relative to the destination, at most 20, of one kind. A file that is missing at the
+	 * destination, or differs there, and has the size, time and attributes of a file of the same path in one of these,
+	 * becomes a hard link of that file (link_dest), is left out, and removed where it exists (compare_dest), or, only if
+	 * it is missing, is copied at the destination (copy_dest). So is with each a missing file that has only size and
+	 * time, and gets its own attributes. With link_dest, files and links that have several names are replaced rather than
+	 * changed: older copies stay as they are. Symbolic links are linked and left out likewise. Not with remove_sources or
+	 * wire.inplace, nor between two servers; with checksum only link_dest */
+	const char *const *link_dest;
+	size_t n_link_dest;
+	const char *const *compare_dest;
+	size_t n_compare_dest;
+	const char *const *copy_dest;
+	size_t n_copy_dest;
 	/* Files and links whose names exist fail: PTCP_EREFUSED. The receiver decides while it names a complete file, so that
 	 * of several clients that create a file one succeeds; a link is examined before it is made */
 	bool exclusive;

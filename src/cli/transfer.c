@@ -480,8 +480,9 @@ static int run_recv(const struct command *c, int argc, char **argv)
 	GROUP_OF("Files to transfer", files_options), \
 	GROUP_OF("Copies, and files that exist at the destination", copying), GROUP_OF("", existing_options), \
 	GROUP_OF("Speed, and impact on competing flows", speed_options), GROUP_LIST, \
-	GROUP_BRIEF("Selecting", selection_options), GROUP_BRIEF("Reading, writing, ending", writing_options), \
-	GROUP_BRIEF("Links, attributes, backups, SSH", attribute_options), GROUP_BRIEF("", older_options), \
+	GROUP_BRIEF("Selecting", selection_options), \
+	GROUP_BRIEF("Reading, writing, ending, links, attributes, older copies, SSH", writing_options), \
+	GROUP_BRIEF("", attribute_options), GROUP_BRIEF("", older_options), \
 	GROUP_BRIEF("", ssh_options), GROUP_BRIEF("Connection", connect_options), GROUP_BRIEF("", retry_options), \
 	GROUP_BRIEF("", paths_options), GROUP_BRIEF("Movers", mover_options), \
 	GROUPS_OF_HINTS, GROUP_END }

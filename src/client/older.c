@@ -1,8 +1,9 @@
-/* Existing files at the receiving end: --delete-excluded, --backup, --backup-dir and --suffix, and --inplace. */
+/* Existing files at the receiving end: --delete-excluded, backups, --inplace, and older copies of files. */
 #include <string.h>
 
 #include "client/task_impl.h"
 #include "core/err.h"
+#include "store/reference.h"
 
 /* NULL: none. */
 static const char *suffix_of(const struct ptcp_older *o)
@@ -38,7 +39,7 @@ static int check_in_place(const struct ptcp_transfer_opts *o, struct ptcp_err *e
 	return 0;
 }
 
-int older_take(struct ptcp_task *t, struct ptcp_err *e)
+static int take_backup(struct ptcp_task *t, struct ptcp_err *e)
 {
 	const struct ptcp_older *o = &t->o.older;
 	const char *suffix = suffix_of(o);
@@ -60,4 +61,73 @@ int older_take(struct ptcp_task *t, struct ptcp_err *e)
 	if (o->backup_dir != NULL && (r = task_add_path(t, WIRE_PATH_BACKUP_DIR, o->backup_dir, e)) < 0)
 		return r;
 	return suffix != NULL && suffix[0] != '\0' ? task_add_path(t, WIRE_PATH_SUFFIX, suffix, e) : 0;
+}
+
+/* ---- Older copies ---- */
+
+static const char *const reference_options[] = { "--link-dest", "--compare-dest", "--copy-dest" };
+static const uint8_t reference_paths[] = { WIRE_PATH_LINK_DEST, WIRE_PATH_COMPARE_DEST, WIRE_PATH_COPY_DEST };
+
+/* Fills t->files.references. */
+static int find_references(struct ptcp_task *t, struct ptcp_err *e)
+{
+	const struct ptcp_older *o = &t->o.older;
+	const struct task_references of[] = { { REFERENCE_LINK, o->link_dest, o->n_link_dest },
+		{ REFERENCE_COMPARE, o->compare_dest, o->n_compare_dest },
+		{ REFERENCE_COPY, o->copy_dest, o->n_copy_dest } };
+	struct task_references *found = &t->files.references;
+	size_t i;
+
+	for (i = 0; i < sizeof of / sizeof *of; i++) {
+		if (of[i].n == 0)
+			continue;
+		if (found->n > 0)
+			return err_set(e, PTCP_EUSAGE, "%s: not with %s (leave one of them out)",
+			    reference_options[found->kind], reference_options[of[i].kind]);
+		*found = of[i];
+	}
+	return 0;
+}
+
+static int check_references(const struct ptcp_task *t, struct ptcp_err *e)
+{
+	const struct task_references *f = &t->files.references;
+	const char *name = reference_options[f->kind];
+
+	if (t->o.remove_sources)
+		return err_set(e, PTCP_EUSAGE, "%s: not with --remove-source-files, which needs each file at the "
+		    "destination (leave one of them out)", name);
+	if (t->o.wire.inplace)
+		return err_set(e, PTCP_EUSAGE, "%s: not with --inplace, which would change older copies (leave one of "
+		    "them out)", name);
+	if (t->o.checksum && f->kind != REFERENCE_LINK)
+		return err_set(e, PTCP_ENOTYET, "%s: with --checksum: not available yet (leave one of them out)", name);
+	if (t->remote_job != NULL)
+		return err_set(e, PTCP_ENOTYET, "%s: between two other hosts: not available yet (leave it out)", name);
+	return f->n <= REFERENCES_MAX ? 0 :
+	    err_set(e, PTCP_EUSAGE, "%s: more than %u directories (name fewer)", name, REFERENCES_MAX);
+}
+
+static int take_references(struct ptcp_task *t, struct ptcp_err *e)
+{
+	const struct task_references *f = &t->files.references;
+	int r = find_references(t, e);
+	size_t i;
+
+	if (r < 0 || f->n == 0 || (r = check_references(t, e)) < 0)
+		return r;
+	for (i = 0; i < f->n && r == 0; i++) {
+		if (f->dir[i][0] == '\0')
+			return err_set(e, PTCP_EUSAGE, "%s: empty (name a directory)", reference_options[f->kind]);
+		if (t->files.sends)
+			r = task_add_path(t, reference_paths[f->kind], f->dir[i], e);
+	}
+	return r;
+}
+
+int older_take(struct ptcp_task *t, struct ptcp_err *e)
+{
+	int r = take_backup(t, e);
+
+	return r < 0 ? r : take_references(t, e);
 }

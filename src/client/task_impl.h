@@ -38,12 +38,20 @@ struct remote_job_ops {
 };
 
 /* task_transfer.c: a transfer's files. */
+/* Directories with older copies; borrowed from the options. */
+struct task_references {
+	enum reference_kind kind;
+	const char *const *dir;
+	size_t n;
+};
+
 struct task_files {
 	bool sends;
 	const char *const *local;       /* sources, or the destination */
 	size_t n_local, n_remote;
 	struct filter *filter;          /* NULL: no rules */
 	struct attr_map *map;           /* changes of attributes; NULL: none */
+	struct task_references references; /* n 0: none */
 	struct backup_opts backup;      /* backups at a receiving end; zeroed: none */
 	int64_t newer_s, older_s;       /* --newer-than and --older-than as times; 0: none */
 	struct selection *selection;    /* entries of the source; NULL: all */

@@ -366,6 +366,7 @@ static int add_target(struct ptcp_task *t, struct session *sess, struct ptcp_err
 	char shown[TEXT_NAME_BYTES];
 	uint8_t path_flags = 0;
 	struct destination place;
+	size_t i;
 	int r;
 
 	if (t->files.output != NULL)
@@ -380,6 +381,13 @@ static int add_target(struct ptcp_task *t, struct session *sess, struct ptcp_err
 		session_receive_filtered(sess, t->files.filter);
 	if ((r = session_receive_backup(sess, t->files.backup, e)) < 0)
 		return r;
+	for (i = 0; i < t->files.references.n; i++) {
+		const struct session_reference of = { .kind = t->files.references.kind, .own = true,
+			.path = t->files.references.dir[i] };
+
+		if ((r = session_receive_reference(sess, &of, e)) < 0)
+			return r;
+	}
 	if (t->o.remove_sources)
 		session_receive_published(sess, published(t));
 	return 0;

@@ -91,6 +91,33 @@ bool xattrs_next(const struct xattrs *x, size_t *at, struct xattr *out)
 	return true;
 }
 
+/* Whether `of` has each attribute of x of these kinds; *n is their number. */
+static bool has_each(const struct xattrs *of, const struct xattrs *x, unsigned kinds, unsigned *n)
+{
+	struct xattr a, b;
+	size_t at = 0, other;
+	bool found;
+
+	for (*n = 0; xattrs_next(x, &at, &a);) {
+		if ((kind_of(a.name, a.name_n) & kinds) == 0)
+			continue;
+		for (found = false, other = 0; !found && xattrs_next(of, &other, &b);)
+			found = a.name_n == b.name_n && a.n == b.n && memcmp(a.name, b.name, a.name_n) == 0 &&
+			    (a.n == 0 || memcmp(a.value, b.value, a.n) == 0);
+		if (!found)
+			return false;
+		(*n)++;
+	}
+	return true;
+}
+
+bool xattrs_same(const struct xattrs *a, const struct xattrs *b, unsigned kinds)
+{
+	unsigned of_a, of_b;
+
+	return has_each(a, b, kinds, &of_b) && has_each(b, a, kinds, &of_a) && of_a == of_b;
+}
+
 /* "PATH: extended attribute ATTR: WHAT", for the first attribute left out. */
 static void xattr_report(struct ptcp_err *e, int sys, const struct dir *d, const char *name, const char *attr,
     const char *what)
@@ -129,7 +156,7 @@ static int read_each(struct xattrs *x, const struct dir *d, const char *name, in
 	return left_out;
 }
 
-static int read_open(struct xattrs *x, const struct dir *d, const char *name, int fd, unsigned kinds,
+int xattrs_read_open(struct xattrs *x, const struct dir *d, const char *name, int fd, unsigned kinds,
     struct ptcp_err *e)
 {
 	ssize_t n = dir_sys(d)->flistxattr(fd, NULL, 0);
@@ -162,7 +189,7 @@ int xattrs_read(struct xattrs *x, struct dir *d, const char *name, unsigned kind
 	dir_fd_done(d);
 	if (fd < 0)
 		return fs_err_sys(e, saved, d, name, NULL);
-	r = read_open(x, d, name, fd, kinds, e);
+	r = xattrs_read_open(x, d, name, fd, kinds, e);
 	dir_sys(d)->close(&fd);
 	return r;
 }

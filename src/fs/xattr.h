@@ -46,6 +46,13 @@ int xattrs_add(struct xattrs *x, const char *name, size_t name_n, const void *va
 /* Iterates, starting with *at = 0; false after the last. *out is valid until x changes. */
 bool xattrs_next(const struct xattrs *x, size_t *at, struct xattr *out);
 
+/* Whether both have the same attributes of these kinds. */
+bool xattrs_same(const struct xattrs *a, const struct xattrs *b, unsigned kinds);
+
+/* As xattrs_read(), of an open file. */
+int xattrs_read_open(struct xattrs *x, const struct dir *d, const char *name, int fd, unsigned kinds,
+    struct ptcp_err *e);
+
 /* Adds the attributes, of these kinds, of the file or directory `name` in d, not following a link. Returns the
  * number left out as too large; `e` names the first. 0 where the file system has no attributes. I/O threads only. */
 int xattrs_read(struct xattrs *x, struct dir *d, const char *name, unsigned kinds, struct ptcp_err *e);

@@ -184,6 +184,17 @@ static unsigned streams_in_memory(const struct request *a)
 	return n < PTCP_STREAMS_MAX ? (unsigned)n : PTCP_STREAMS_MAX;
 }
 
+static bool has_reference(const struct request *a)
+{
+	uint8_t flags;
+	size_t at = 0;
+
+	while (next_given(a, &at, &flags) != NULL)
+		if (wire_path_is_reference(flags))
+			return true;
+	return false;
+}
+
 int request_take(struct request *a, const struct wire_open *o, struct ptcp_err *e)
 {
 	int r;
@@ -206,6 +217,8 @@ int request_take(struct request *a, const struct wire_open *o, struct ptcp_err *
 	if ((r = take_given(a, o->paths, e)) == 0 && a->selected &&
 	    (a->n_given != 1 || (a->given[0] & WIRE_PATH_CONTENTS) == 0))
 		return err_set(e, PTCP_EPROTO, "OPEN frame with SELECTED, not for the content of one directory");
+	if (r == 0 && a->auth.write_once && has_reference(a))
+		return only_adds(e, "comparing with older copies");
 	return r;
 }
 
@@ -272,6 +285,23 @@ struct dir *request_dir(const struct request *a, struct ptcp_err *why)
 	return a->path->dir;
 }
 
+static int take_references(const struct request *a, struct session *sess, struct ptcp_err *e)
+{
+	struct session_reference of = { .own = a->own };
+	uint8_t flags;
+	size_t at = 0;
+	int r = 0;
+
+	while (r == 0 && (of.path = next_given(a, &at, &flags)) != NULL) {
+		if (!wire_path_is_reference(flags))
+			continue;
+		of.kind = flags == WIRE_PATH_LINK_DEST ? REFERENCE_LINK :
+		    flags == WIRE_PATH_COPY_DEST ? REFERENCE_COPY : REFERENCE_COMPARE;
+		r = session_receive_reference(sess, &of, e);
+	}
+	return r;
+}
+
 int request_begin(struct request *a, struct session *sess, struct ptcp_err *e)
 {
 	unsigned i;
@@ -285,6 +315,8 @@ int request_begin(struct request *a, struct session *sess, struct ptcp_err *e)
 		if (r == 0)
 			r = session_receive_backup(sess, (struct backup_opts){ .own = a->own,
 			    .dir = find_given(a, WIRE_PATH_BACKUP_DIR), .suffix = find_given(a, WIRE_PATH_SUFFIX) }, e);
+		if (r == 0)
+			r = take_references(a, sess, e);
 		if (r == 0 && a->auth.write_once)
 			session_receive_only_new(sess, a->client);
 		return r;

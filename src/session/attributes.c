@@ -41,6 +41,8 @@ void attributes_take_meta(struct session *sess, struct meta *m, const struct wir
 
 	m->published = sess->receive->published;
 	m->backup = sess->receive->backup;
+	m->references = sess->receive->references;
+	m->xattr_kinds = accepted_kinds(sess) & ~(unsigned)XATTR_ACL;
 	m->set_mode = (preserve & WIRE_PRESERVE_MODE) != 0;
 	m->set_mtime = (preserve & WIRE_PRESERVE_TIMES) != 0;
 	m->setid = (preserve & WIRE_PRESERVE_SETID) != 0 && (sess->o.open != NULL || geteuid() != 0);

@@ -80,6 +80,7 @@ void receive_free(struct session *sess)
 	linked_files_fini(&sess->receive->linked);
 	published_fini(&sess->receive->own_published);
 	backup_free(sess->receive->backup);
+	references_free(sess->receive->references);
 	destination_fini(&sess->receive->place);
 	owners_free(sess->receive->owners);
 	memory_free(sess->o.memory, sess->receive, sizeof *sess->receive);
@@ -103,6 +104,14 @@ int session_receive_backup(struct session *sess, struct backup_opts o, struct pt
 {
 	o.durable = sess->receive->sync != STORE_SYNC_NONE;
 	return backup_new(&sess->receive->backup, &o, sess->o.memory, e);
+}
+
+int session_receive_reference(struct session *sess, const struct session_reference *o, struct ptcp_err *e)
+{
+	struct references **r = &sess->receive->references;
+	int err = *r == NULL ? references_new(r, o->kind, o->own, sess->o.memory, e) : 0;
+
+	return err < 0 ? err : references_add(*r, o->path, e);
 }
 
 static char *copy(struct span s) { return strndup((const char *)s.p, s.n); }
@@ -220,7 +229,7 @@ static enum rcv_prep prepare_file(struct session *sess, struct receive_entry *t,
 {
 	uint32_t flags = engine_open(sess->engine)->flags;
 
-	fresh = fresh && !receive_renames_may_have(sess->receive, t);
+	fresh = fresh && t->meta.references == NULL && !receive_renames_may_have(sess->receive, t);
 	if (fresh)
 		receive_room_count(sess, t, true);
 	fresh |= rules_ask_nothing(t->rules) && (flags & WIRE_OPEN_INPLACE) == 0;
@@ -244,6 +253,7 @@ static enum rcv_prep prepare_link(struct session *sess, struct receive_entry *t,
 	}
 	if (t->type == WIRE_HARDLINK && t->file == NULL) /* the rules judge the entry that is offered next */
 		return RCV_NO_LINK;
+	fresh = fresh && t->meta.references == NULL;
 	if (fresh && t->type == WIRE_SYMLINK)
 		receive_room_count(sess, t, true);
 	if (fresh || rules_ask_nothing(t->rules))

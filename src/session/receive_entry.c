@@ -93,13 +93,26 @@ static struct rules_entry offered(const struct receive_entry *t)
 		.mtime = t->meta.mtime, .size_bytes = t->file != NULL ? t->file->size_bytes : t->size_bytes };
 }
 
+/* An older copy has the symbolic link: true if nothing is to be made. */
+static bool refer_link(struct receive_entry *t)
+{
+	const struct reference_entry link = { .dir = t->dir, .name = t->name, .meta = &t->meta, .rules = t->rules,
+		.target = t->target };
+	enum reference_use use = REFERENCE_NONE;
+
+	if (t->type == WIRE_SYMLINK)
+		use = references_use(t->meta.references, &link, t->dry_run, NULL);
+	t->existing.is_linked = use == REFERENCE_LINKED && !t->dry_run;
+	return use == REFERENCE_OMITTED || (use == REFERENCE_LINKED && t->dry_run);
+}
+
 void receive_find_link(struct receive_entry *t)
 {
 	const struct rules_entry o = offered(t);
 	struct rules_entry there;
 	enum rules_answer answer;
 
-	if ((t->result = store_look(t->dir, t->name, &there, &t->why)) < 0)
+	if ((t->same = refer_link(t)) || (t->result = store_look(t->dir, t->name, &there, &t->why)) < 0)
 		return;
 	there.same = is_same_link(t);
 	answer = rules_judge(t->rules, &o, &there);
@@ -172,8 +185,11 @@ int receive_refresh(struct receive_entry *t)
 {
 	int r, refreshed;
 
-	if (!t->durable)
-		return sink_refresh(t->sink, &t->why);
+	if (!t->durable) {
+		if ((r = sink_refresh(t->sink, &t->why)) == SINK_REFRESHED_COPY)
+			t->existing.found = SINK_COPIED;
+		return r == SINK_REFRESHED_COPY ? 0 : r;
+	}
 	if ((r = check_other_file(t)) < 0 || (r = refreshed = sink_refresh(t->sink, &t->why)) < 0)
 		return r;
 	return (r = manage_sync(t->dir, t->name, &t->why)) < 0 ? r : refreshed;

@@ -136,6 +136,7 @@ struct receive_side {
 	struct dir *top;            /* the top-level entry, if a directory; else NULL */
 	struct published *published, own_published; /* files of a longer transfer, or of this session */
 	struct backup *backup;      /* keeps what is replaced or removed; NULL: nothing is kept */
+	struct references *references; /* older copies of the files; NULL: none */
 	struct linked_files linked;
 	enum store_sync sync;
 	struct receive_entry *first, **last;         /* queue */

@@ -133,8 +133,22 @@ static void do_work(struct receive_entry *t)
 	}
 }
 
+/* The data of the file was on this host. */
+static bool is_copied(const struct receive_entry *t)
+{
+	return (t->work == WORK_RESUME || t->work == WORK_REFRESH) && t->existing.found == SINK_COPIED;
+}
+
+/* The name was made before the entry was accepted. */
+static bool is_linked(const struct receive_entry *t)
+{
+	return (t->work == WORK_RESUME || t->work == WORK_FIND_LINK) && t->existing.is_linked;
+}
+
 static bool is_complete(const struct receive_entry *t)
 {
+	if (is_copied(t) || is_linked(t))
+		return t->result >= 0;
 	return t->result >= 0 && ((t->work >= WORK_COMMIT && t->work <= WORK_FINISH_DIR && !t->absent &&
 	    !t->not_linked) || (t->work == WORK_END && is_of_base(t)));
 }
@@ -147,7 +161,7 @@ static void complete(struct receive_side *r)
 
 	for (t = r->batch; t != NULL; t = t->next)
 		if (is_complete(t))
-			*end++ = (struct store_item){ .sink = t->work == WORK_COMMIT ? t->sink : NULL,
+			*end++ = (struct store_item){ .sink = t->work == WORK_COMMIT || is_copied(t) ? t->sink : NULL,
 				.dir = t->work == WORK_FINISH_DIR ? t->self : t->dir,
 				.finished = t->work == WORK_FINISH_DIR, .why = &t->why };
 	if (end == r->ends)
@@ -194,6 +208,7 @@ static void run_batch(struct io_call *k)
 	struct ptcp_err why;
 
 	backup_begin(r->backup, r->named);
+	references_begin(r->references, r->named);
 	for (t = r->batch; t != NULL; t = t->next) {
 		do_work(t);
 		if (t->same || t->work == WORK_DRY_DIR || t->work == WORK_DRY_FILE)
@@ -407,6 +422,7 @@ static void resume_found(struct session *sess, struct receive_entry *t)
 		receive_room_count(sess, t, false);
 		rcv_prepared(rcv, t->id, RCV_ACCEPT, NULL, NULL);
 		break;
+	case SINK_COPIED:
 	case SINK_UNCHANGED:
 		if (t->lacking)
 			warn_lacking(sess, t);
@@ -557,8 +573,11 @@ static void on_done(struct io_call *k)
 {
 	struct receive_side *r = CONTAINER_OF(k, struct receive_side, call);
 	struct receive_entry *t = r->batch, *next;
+	const char *warning;
 
 	r->batch = NULL;
+	while ((warning = references_warning(r->references)) != NULL && !r->session->end.over)
+		warn_of(r->session, "", warning);
 	engine_progress(r->session->engine, mono_now());
 	if (r->moved.code != 0)
 		engine_fail(r->session->engine, &r->moved);

@@ -12,6 +12,7 @@
 #include "session/paths.h"
 #include "store/backup.h"
 #include "store/destination.h"
+#include "store/reference.h"
 
 struct attr_map;
 struct filter;
@@ -162,6 +163,13 @@ void session_receive_published(struct session *sess, struct published *p);
 void session_receive_filtered(struct session *sess, const struct filter *f);
 /* What is replaced or removed gets a backup, durable if the files are; after session_receive_into(). */
 int session_receive_backup(struct session *sess, struct backup_opts o, struct ptcp_err *e);
+/* A directory with older copies of the files, all of one kind; after session_receive_into(). */
+struct session_reference {
+	enum reference_kind kind;
+	const char *path;
+	bool own; /* as of backups */
+};
+int session_receive_reference(struct session *sess, const struct session_reference *o, struct ptcp_err *e);
 /* The peer acts for `client`, borrowed, who may only add files, and learns of no other file; after
  * session_receive_into(). */
 void session_receive_only_new(struct session *sess, const char *client);

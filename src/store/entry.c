@@ -334,7 +334,7 @@ static int rename_link(struct dir *parent, int at, const char *temp, const char 
 	return r;
 }
 
-static bool has_target(const struct dir *parent, int at, const char *name, const char *target, struct stat *st)
+bool store_has_target(const struct dir *parent, int at, const char *name, const char *target, struct stat *st)
 {
 	char now[PATH_MAX + 1];
 	ssize_t n;
@@ -348,7 +348,7 @@ static int symlink_at(struct dir *parent, int at, const char *name, const char *
     struct store_inode *made, struct ptcp_err *e)
 {
 	struct stat st;
-	struct backup *backup = m->backup == NULL || has_target(parent, at, name, target, &st) ? NULL : m->backup;
+	struct backup *backup = m->backup == NULL || store_has_target(parent, at, name, target, &st) ? NULL : m->backup;
 	struct ptcp_err why = { 0 };
 	char temp[PART_NAME_BYTES];
 	int r, tries;
@@ -386,6 +386,11 @@ int store_symlink(struct dir *parent, const char *name, const char *target, cons
 	return r;
 }
 
+static bool needs_link_time(const struct meta *m, const struct stat *st)
+{
+	return m->set_mtime && (st->st_mtim.tv_sec != m->mtime.tv_sec || st->st_mtim.tv_nsec != m->mtime.tv_nsec);
+}
+
 bool store_symlink_same(struct dir *parent, const char *name, const char *target, const struct meta *m, bool refresh,
     struct store_inode *found)
 {
@@ -396,14 +401,14 @@ bool store_symlink_same(struct dir *parent, const char *name, const char *target
 
 	if ((at = dir_fd(parent, NULL)) < 0)
 		return false;
-	same = has_target(parent, at, name, target, &st) && meta_has_owner(m, &st) &&
+	same = store_has_target(parent, at, name, target, &st) && meta_matches_owner(m, parent, &st) &&
+	    !(needs_link_time(m, &st) && references_share(m->references) && st.st_nlink > 1) &&
 	    !published_has(m->published, parent, at, name, &st, false);
 	if (same) {
 		published_add(m->published, parent, at, name, st.st_dev, st.st_ino);
 		*found = (struct store_inode){ st.st_dev, st.st_ino };
 	}
-	if (same && refresh && m->set_mtime &&
-	    (st.st_mtim.tv_sec != ts[1].tv_sec || st.st_mtim.tv_nsec != ts[1].tv_nsec)) {
+	if (same && refresh && needs_link_time(m, &st)) {
 		ts[0] = st.st_atim;
 		dir_sys(parent)->utimensat(at, name, ts, AT_SYMLINK_NOFOLLOW);
 	}

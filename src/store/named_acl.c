@@ -256,3 +256,47 @@ bool acls_exist(const struct dir *d, int at, const char *name)
 {
 	return dir_sys(d)->getxattrat(at, name, ACL_ACCESS, NULL, 0) > 0;
 }
+
+static bool has_entry(const uint8_t *acl, size_t n, const struct acl_entry *entry)
+{
+	struct acl_entry other;
+	size_t at = 0;
+
+	while (acl_next(acl, n, &at, &other))
+		if (other.tag == entry->tag && other.perm == entry->perm && other.id == entry->id)
+			return true;
+	return false;
+}
+
+/* The kernel permits no duplicates. */
+static bool same_list(const uint8_t *a, const uint8_t *b, size_t n)
+{
+	struct acl_entry entry;
+	size_t at = 0;
+
+	while (acl_next(a, n, &at, &entry))
+		if (!has_entry(b, n, &entry))
+			return false;
+	return n >= ACL_HEADER_BYTES && memcmp(a, b, ACL_HEADER_BYTES) == 0;
+}
+
+bool acls_match(const struct xattrs *x, const struct acl_names *names, const struct dir *d, int at, const char *name,
+    mode_t *mode)
+{
+	uint8_t now[ACL_HEADER_BYTES + 64 * ACL_ENTRY_BYTES], *acl;
+	struct xattr a;
+	mode_t bits;
+	size_t n;
+	bool same;
+
+	if (!find(x, ACL_ACCESS, &a))
+		return !acls_exist(d, at, name);
+	if (unpack(&acl, &n, &a, names, NULL) < 0)
+		return false;
+	same = n > 0 && n <= sizeof now &&
+	    dir_sys(d)->getxattrat(at, name, ACL_ACCESS, now, sizeof now) == (ssize_t)n && same_list(acl, now, n);
+	if (same && acl_mode(acl, n, &bits))
+		*mode = attr_map_mode(names->map, (*mode & 07000) | bits, false);
+	free(acl);
+	return same;
+}

@@ -28,6 +28,10 @@ mode_t acls_narrowed(struct dir *d, const char *name, mode_t mode);
  * kernel refused a list, named by `e`. */
 int acls_set(const struct xattrs *x, const struct acl_names *names, const struct dir *d, const char *name, int fd,
     bool is_dir, mode_t *mode, struct ptcp_err *e);
+/* Whether `name` in `at`, a file, has the access list in `x` (NULL: none); *mode as of acls_set(). Entries are compared
+ * without regard to their order. */
+bool acls_match(const struct xattrs *x, const struct acl_names *names, const struct dir *d, int at, const char *name,
+    mode_t *mode);
 /* Whether `name` in `at` has an access list. */
 bool acls_exist(const struct dir *d, int at, const char *name);
 

@@ -11,49 +11,7 @@
 #include "store/named_acl.h"
 #include "store/sink_impl.h"
 
-#define ZEROS_BYTES 65536
-
 enum look { INSPECT, INSPECT_OTHER, LOOK_AND_COMPARE, LOOK }; /* the last two for dry runs */
-
-uint32_t sink_block_length(const struct sink *s, uint32_t block)
-{
-	uint64_t left = s->size_bytes - (uint64_t)block * s->opts.block_bytes;
-
-	return left < s->opts.block_bytes ? (uint32_t)left : s->opts.block_bytes;
-}
-
-/* For file systems without holes. */
-static int write_zeros(struct sink *s, int fd, uint64_t off, uint64_t n, struct ptcp_err *e)
-{
-	static const uint8_t zeros[ZEROS_BYTES];
-	size_t step;
-	int sys;
-
-	for (; n > 0; n -= step, off += step) {
-		step = n < sizeof zeros ? (size_t)n : sizeof zeros;
-		if ((sys = sink_put(s, fd, zeros, step, off)) != 0)
-			return fs_err_sys(e, sys, s->dir, s->name, "cannot clear the old part file");
-	}
-	return 0;
-}
-
-int sink_punch(struct sink *s, int fd, uint64_t off, uint64_t n, struct ptcp_err *e)
-{
-	int r;
-
-	do
-		r = dir_sys(s->dir)->fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-		    (off_t)off, (off_t)n);
-	while (r != 0 && errno == EINTR);
-	return r == 0 ? 0 : write_zeros(s, fd, off, n, e);
-}
-
-int sink_flush_cleared(struct sink *s, int fd, struct ptcp_err *e)
-{
-	if (dir_sys(s->dir)->fdatasync(fd) == 0 || fs_cannot(ABILITY_SYNC, errno))
-		return 0;
-	return fs_err_sys(e, errno, s->dir, s->name, "cannot sync");
-}
 
 /* Clears the unclaimed blocks of [from, to). */
 static int clear_range(struct sink *s, const uint64_t *claimed, uint64_t from, uint64_t to,
@@ -228,125 +186,12 @@ static void remove_stale_journal(struct sink *s, int at)
 		sys->unlinkat(at, journal, 0);
 }
 
-static void set_id(struct sink *s, const struct stat *st)
+/* Data that cannot be copied is received. */
+static int copied(int result, struct sink_existing *out, const struct ptcp_err *e)
 {
-	atomic_store(&s->part_dev, st->st_dev);
-	atomic_store(&s->part_ino, st->st_ino);
-}
-
-static enum rules_answer judge(const struct sink *s, const struct rules_entry *there)
-{
-	const struct file_system *f = file_system_known(s->dir);
-	const struct rules_entry offered = { .type = RULES_FILE, .size_bytes = s->size_bytes, .mtime = s->meta.mtime,
-		.timeless = f != NULL && f->tried && !file_system_stores(f, s->meta.mtime) };
-
-	return rules_judge(&s->opts.rules, &offered, there);
-}
-
-static bool needs_time(const struct sink *s, const struct stat *st)
-{
-	return s->meta.set_mtime && !rules_same_time(&s->opts.rules, st->st_mtim, s->meta.mtime);
-}
-
-/* 1: not permitted. */
-static int set_time(const struct sink *s, int fd, const struct stat *st, struct ptcp_err *e)
-{
-	const struct timespec times[2] = { st->st_atim, s->meta.mtime };
-
-	return dir_sys(s->dir)->futimens(fd, times) == 0 ? 0 : meta_time_failed(s->dir, s->name, e);
-}
-
-static bool refreshed(const struct sink *s, int at, const struct stat *st)
-{
-	const struct meta *m = &s->meta;
-
-	if (needs_time(s, st) || m->xattrs != NULL ||
-	    (m->set_mode && (st->st_mode & 07777) != owner_mode(m->mode, m->setid, true)))
-		return false;
-	if (m->acls && acls_exist(s->dir, at, s->name))
-		return false;
-	return meta_has_owner(m, st);
-}
-
-static int refresh_file(const struct sink *s, int fd, struct ptcp_err *e)
-{
-	const struct meta *m = &s->meta;
-	mode_t mode;
-	int r = meta_set_owner(m, s->dir, s->name, fd, false, &mode, e), refused = 0;
-
-	if (r < 0 || !m->set_mode)
-		return r;
-	if (dir_sys(s->dir)->fchmod(fd, mode) != 0)
-		refused = meta_mode_failed(s->dir, s->name, fd, mode, e);
-	return refused < 0 ? refused : r | refused;
-}
-
-/* Not replaced since it was compared. */
-static bool is_still_same(const struct sink *s, const struct stat *st)
-{
-	const struct rules_entry there = rules_entry_of(st);
-	enum rules_answer answer = judge(s, &there);
-
-	return answer == RULES_COMPARE || answer == RULES_UNCHANGED;
-}
-
-/* To set attributes. Our own file may deny us to read: then the permission is there for the moment of opening. */
-static int open_found(struct sink *s, int at, const struct stat *st)
-{
-	const struct sys *sys = dir_sys(s->dir);
-	int fd = sys->openat(at, s->name, SYS_READ_FLAGS, 0), error;
-
-	if (fd >= 0 || errno != EACCES || st->st_uid != geteuid())
-		return fd;
-	if (sys->fchmodat(at, s->name, (st->st_mode & 07777) | S_IRUSR, AT_SYMLINK_NOFOLLOW) != 0)
-		return -1;
-	fd = sys->openat(at, s->name, SYS_READ_FLAGS, 0);
-	error = errno;
-	if (fd >= 0)
-		sys->fchmod(fd, st->st_mode & 07777);
-	else
-		sys->fchmodat(at, s->name, st->st_mode & 07777, AT_SYMLINK_NOFOLLOW);
-	errno = error;
-	return fd;
-}
-
-/* `st` is of the target: a regular file that no other source has. */
-static int refresh_found(struct sink *s, int at, struct stat *st, struct ptcp_err *e)
-{
-	const struct sys *sys = dir_sys(s->dir);
-	int fd, r = 0, late;
-
-	published_add(s->meta.published, s->dir, at, s->name, st->st_dev, st->st_ino);
-	set_id(s, st);
-	if (refreshed(s, at, st))
-		return 0;
-	if ((fd = open_found(s, at, st)) < 0)
-		return fs_err_sys(e, errno, s->dir, s->name, NULL);
-	if (sys->fstat(fd, st) != 0)
-		r = fs_err_sys(e, errno, s->dir, s->name, NULL);
-	else if (dir_excludes(s->dir, st->st_dev, st->st_ino))
-		r = fs_err_set(e, PTCP_EREFUSED, EACCES, s->dir, s->name, EXCLUDED_WHY);
-	else if (is_still_same(s, st)) {
-		late = needs_time(s, st) ? set_time(s, fd, st, e) : 0;
-		if ((s->opts.rules.flags & RULE_CHECKSUM) == 0) /* the time was the same, as far as
-		                                                   a file system may store it */
-			late = 0;
-		r = late < 0 ? late : refresh_file(s, fd, e);
-		r = r < 0 ? r : r | late;
-	}
-	sys->close(&fd);
-	return r;
-}
-
-static int refresh_at(struct sink *s, int at, struct ptcp_err *e)
-{
-	struct stat st;
-
-	if (dir_sys(s->dir)->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return fs_err_sys(e, errno, s->dir, s->name, NULL);
-	if (published_has(s->meta.published, s->dir, at, s->name, &st, false))
-		return published_refuse(s->meta.published, s->dir, s->name, e);
-	return refresh_found(s, at, &st, e);
+	out->found = result >= 0 ? SINK_COPIED : SINK_NOTHING;
+	return result < 0 && (result == PTCP_ENOMEM || result == PTCP_ENOSPC || (e != NULL && e->sys == EWOULDBLOCK)) ?
+	    result : 0;
 }
 
 static int found_unchanged(struct sink *s, int at, struct stat *st, enum look how, struct sink_existing *out,
@@ -355,12 +200,45 @@ static int found_unchanged(struct sink *s, int at, struct stat *st, enum look ho
 	int r = 0;
 
 	if (how == INSPECT)
-		r = refresh_found(s, at, st, e);
+		r = sink_refresh_found(s, at, st, e);
 	else
-		set_id(s, st);
+		sink_set_id(s, st);
+	if (r == SINK_REFRESHED_COPY || (r < 0 && sink_is_shared(s, st)))
+		return copied(r, out, e);
 	out->found = how == INSPECT ? SINK_UNCHANGED : SINK_KEPT;
 	out->lacking = r > 0;
 	return r < 0 ? r : 0;
+}
+
+/* What a reference does for the file. 1: nothing else is to be examined. */
+static int refer(struct sink *s, int at, enum look how, struct sink_existing *out, struct ptcp_err *e)
+{
+	const struct reference_entry t = { .dir = s->dir, .name = s->name, .meta = &s->meta, .rules = &s->opts.rules,
+		.size_bytes = s->size_bytes };
+	int fd = -1, r = 0;
+
+	if (s->meta.references == NULL || s->opts.unsized || how == INSPECT_OTHER)
+		return 0;
+	switch (references_use(s->meta.references, &t, how != INSPECT, &fd)) {
+	case REFERENCE_NONE:
+		return 0;
+	case REFERENCE_LINKED:
+		out->is_linked = how == INSPECT;
+		if (how == INSPECT) /* the file is there now, as if a killed run had made it */
+			return 0;
+		break;
+	case REFERENCE_OMITTED:
+		break;
+	case REFERENCE_DATA:
+		if (how == INSPECT)
+			r = copied(sink_copy_in(s, at, fd, e), out, e);
+		dir_sys(s->dir)->close(&fd);
+		if (how == INSPECT)
+			return r < 0 ? r : out->found == SINK_COPIED;
+		break;
+	}
+	out->found = SINK_KEPT;
+	return 1;
 }
 
 static int found_same(struct sink *s, const struct stat *st, enum look how, struct sink_existing *out,
@@ -369,7 +247,7 @@ static int found_same(struct sink *s, const struct stat *st, enum look how, stru
 	int r;
 
 	if (how == LOOK) {
-		set_id(s, st);
+		sink_set_id(s, st);
 		out->found = SINK_KEPT;
 	} else if (s->opts.block_bytes > 0) {
 		if ((r = sink_same_begin(s, st, e)) < 0)
@@ -414,7 +292,7 @@ static enum rules_answer choose_in_place(struct sink *s, const struct stat *st, 
 	uint64_t dev = (uint64_t)st->st_dev, ino = (uint64_t)st->st_ino;
 
 	s->in_place = false;
-	if (!s->opts.in_place || s->meta.backup != NULL || !S_ISREG(st->st_mode))
+	if (!s->opts.in_place || s->meta.backup != NULL || s->meta.references != NULL || !S_ISREG(st->st_mode))
 		return answer;
 	if (answer == RULES_COMPARE || answer == RULES_RECEIVE)
 		s->in_place = published_may_write(p, s->dir, s->name, dev, ino);
@@ -447,7 +325,7 @@ static int inspect_target(struct sink *s, int at, enum look how, struct sink_exi
 	s->missing = there.type == RULES_NOTHING;
 	if (how == INSPECT && there.type == RULES_FILE && there.size_bytes > s->opts.block_bytes)
 		remove_stale_journal(s, at);
-	answer = judge(s, &there);
+	answer = sink_judge(s, &there);
 	out->is_new = there.type == RULES_NOTHING;
 	out->held_bytes = there.type == RULES_FILE ? there.size_bytes : 0;
 	if (how == INSPECT) {
@@ -462,7 +340,7 @@ static int inspect_target(struct sink *s, int at, enum look how, struct sink_exi
 		return published_refuse(s->meta.published, s->dir, s->name, e);
 	switch (answer) {
 	case RULES_SAME:
-		set_id(s, &st);
+		sink_set_id(s, &st);
 		out->found = SINK_KEPT;
 		return 0;
 	case RULES_KEEP:
@@ -507,17 +385,6 @@ int store_look(struct dir *parent, const char *name, struct rules_entry *out, st
 	return r;
 }
 
-int sink_refresh(struct sink *s, struct ptcp_err *e)
-{
-	int at, r;
-
-	if ((at = dir_fd(s->dir, e)) < 0)
-		return at;
-	r = refresh_at(s, at, e);
-	dir_fd_done(s->dir);
-	return r;
-}
-
 static uint64_t part_space(const struct sink *s, int at)
 {
 	char part[PART_NAME_BYTES];
@@ -536,7 +403,9 @@ static int inspect(struct sink *s, enum look how, struct sink_existing *out, str
 		return at;
 	pthread_mutex_lock(&s->lock);
 	assert(s->state == SINK_OPEN && s->part.fd < 0);
-	r = how == INSPECT_OTHER ? 0 : inspect_target(s, at, how, &seen, e);
+	if ((r = refer(s, at, how, &seen, e)) == 0 && how != INSPECT_OTHER)
+		r = inspect_target(s, at, how, &seen, e);
+	r = r < 0 ? r : 0;
 	if (r == 0 && how <= INSPECT_OTHER && seen.found == SINK_NOTHING && sink_has_journal(s) &&
 	    (s->opts.rules.flags & RULE_NO_RESUME) == 0 &&
 	    (r = (s->in_place ? inspect_in_place : inspect_part)(s, at, &seen, e)) == 0 &&

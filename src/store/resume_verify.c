@@ -6,9 +6,56 @@
 
 #include "core/bitmap.h"
 #include "core/sorted.h"
+#include "fs/file_system.h"
 #include "fs/fs_err.h"
 #include "store/hash.h"
 #include "store/sink_impl.h"
+
+#define ZEROS_BYTES 65536
+
+/* ---- Blocks ---- */
+
+uint32_t sink_block_length(const struct sink *s, uint32_t block)
+{
+	uint64_t left = s->size_bytes - (uint64_t)block * s->opts.block_bytes;
+
+	return left < s->opts.block_bytes ? (uint32_t)left : s->opts.block_bytes;
+}
+
+/* For file systems without holes. */
+static int write_zeros(struct sink *s, int fd, uint64_t off, uint64_t n, struct ptcp_err *e)
+{
+	static const uint8_t zeros[ZEROS_BYTES];
+	size_t step;
+	int sys;
+
+	for (; n > 0; n -= step, off += step) {
+		step = n < sizeof zeros ? (size_t)n : sizeof zeros;
+		if ((sys = sink_put(s, fd, zeros, step, off)) != 0)
+			return fs_err_sys(e, sys, s->dir, s->name, "cannot clear the old part file");
+	}
+	return 0;
+}
+
+int sink_punch(struct sink *s, int fd, uint64_t off, uint64_t n, struct ptcp_err *e)
+{
+	int r;
+
+	do
+		r = dir_sys(s->dir)->fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		    (off_t)off, (off_t)n);
+	while (r != 0 && errno == EINTR);
+	return r == 0 ? 0 : write_zeros(s, fd, off, n, e);
+}
+
+int sink_flush_cleared(struct sink *s, int fd, struct ptcp_err *e)
+{
+	if (dir_sys(s->dir)->fdatasync(fd) == 0 || fs_cannot(ABILITY_SYNC, errno))
+		return 0;
+	return fs_err_sys(e, errno, s->dir, s->name, "cannot sync");
+}
+
+/* ---- Verifying ---- */
 
 /* The journal is read in batches from the end: the first record found of a block is the valid one. A batch is
  * sorted by block, for sequential reads. */

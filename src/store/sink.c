@@ -136,7 +136,8 @@ bool sink_has_journal(const struct sink *s)
 bool sink_is_open(const struct sink *s) { return atomic_load(&s->part_opened); }
 
 /* sink_match() opens the existing file. */
-unsigned sink_fds(const struct sink *s) { return 1 + sink_has_journal(s) + (s->opts.delta || s->opts.renames != NULL); }
+unsigned sink_fds(const struct sink *s) { return 1 + sink_has_journal(s) +
+	    (s->opts.delta || s->opts.renames != NULL || s->meta.references != NULL); }
 
 struct journal_key sink_key(const struct sink *s)
 {

@@ -24,6 +24,7 @@
 #include "store/owner.h"
 #include "store/pipe_sink.h"
 #include "store/published.h"
+#include "store/reference.h"
 #include "store/renames.h"
 #include "store/rules.h"
 
@@ -40,6 +41,8 @@ struct meta {
 	const struct attr_map *map;  /* changes of ACLs; the rest is changed already; NULL: none */
 	struct published *published; /* files that are not replaced, and will have the file; NULL: none */
 	struct backup *backup;       /* keeps what is replaced; NULL: nothing is kept */
+	struct references *references; /* older copies, which may share files; NULL: none */
+	unsigned xattr_kinds;        /* kinds that are set, but for ACLs */
 };
 
 #define SINK_VERSION_BYTES 16
@@ -96,6 +99,8 @@ const char *sink_path_text(const struct sink *s, char *out, size_t cap);
 enum sink_found {
 	SINK_NOTHING, /* receive the whole file */
 	SINK_KEPT,    /* what exists, or does not exist, stays as it is by the rules of sink_opts */
+	SINK_COPIED,  /* the part has all data, from a reference or a file with several names: store_complete() is to
+	                 follow */
 	SINK_UNCHANGED, /* RULES_UNCHANGED: has got its attributes, as by sink_refresh() */
 	SINK_SAME,    /* RULES_COMPARE: sink_same_next() compares */
 	SINK_PART     /* blocks exist: sink_verify_next() verifies those of a part, sink_match() finds the others */
@@ -109,6 +114,7 @@ struct sink_existing {
 	                         likewise to be released; NULL: none */
 	bool in_part;       /* candidates are in the part, which keeps other data until all are matched */
 	bool lacking;       /* SINK_UNCHANGED: as sink_refresh() with the result 1 */
+	bool is_linked;     /* the name is a new link to a reference: store_complete() of the directory is to follow */
 	bool is_new;        /* nothing has the name, */
 	uint64_t held_bytes; /* space that the file will replace: (at most) of an existing one, and of a part */
 	const char *restart_why; /* why an existing part is not used, a phrase; or NULL */
@@ -135,8 +141,9 @@ int sink_look(struct sink *s, bool compares, struct sink_existing *out, struct p
 int store_look(struct dir *parent, const char *name, struct rules_entry *out, struct ptcp_err *e);
 
 /* For a target with the right content: sets mode, owner and extended attributes where requested and different.
- * Without effect if the target was replaced meanwhile. 1: the mode or an attribute was refused, named by `e`. I/O
- * threads. */
+ * Without effect if the target was replaced meanwhile. 1: the mode or an attribute was refused, named by `e`.
+ * SINK_REFRESHED_COPY: as SINK_COPIED. I/O threads. */
+enum { SINK_REFRESHED_COPY = 2 };
 int sink_refresh(struct sink *s, struct ptcp_err *e);
 
 /* dev and inode of the part that this sink holds or was refused, hence of the complete file; after sink_refresh() of

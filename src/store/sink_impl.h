@@ -131,6 +131,27 @@ int sink_flush_cleared(struct sink *s, int fd, struct ptcp_err *e);
 
 /* Whether the file has the owner that it is to have, as far as this host knows the names. */
 bool meta_has_owner(const struct meta *m, const struct stat *st);
+/* same_meta.c: whether the file, open as `fd` (-1: not readable), has all attributes of `m`, and no others of their
+ * kinds. Attributes that the file system lacks, or this user may not set, count as equal. Times are not examined. */
+bool meta_matches(const struct meta *m, struct dir *d, int at, const char *name, int fd, const struct stat *st);
+/* The same of the owner alone. */
+bool meta_matches_owner(const struct meta *m, const struct dir *d, const struct stat *st);
+/* Whether `name` is a symbolic link to the target; *st is what lstat() has found. */
+bool store_has_target(const struct dir *parent, int at, const char *name, const char *target, struct stat *st);
+/* refresh.c: the answer of the rules for what has the name. */
+enum rules_answer sink_judge(const struct sink *s, const struct rules_entry *there);
+/* For sink_part_id(). */
+void sink_set_id(struct sink *s, const struct stat *st);
+/* refresh.c, with s->lock held: sink_refresh() of a regular file `st` that no other source has, open at `at`. */
+int sink_refresh_found(struct sink *s, int at, struct stat *st, struct ptcp_err *e);
+/* Whether the file may belong to older copies, too. */
+static inline bool sink_is_shared(const struct sink *s, const struct stat *st)
+{
+	return references_share(s->meta.references) && st->st_nlink > 1;
+}
+/* copy.c, with s->lock held: the part gets the data of the open file `from`; store_complete() is to follow. After a
+ * failure there is no part; EWOULDBLOCK in e->sys: another transfer holds it. */
+int sink_copy_in(struct sink *s, int at, int from, struct ptcp_err *e);
 /* Sets extended attributes, owner and ACLs, before mode and times. *mode: the mode to set, with set_mode. 1: the file
  * system refused an attribute, named by `e`. */
 int meta_set_owner(const struct meta *m, const struct dir *d, const char *name, int fd, bool is_dir, mode_t *mode,

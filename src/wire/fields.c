@@ -314,6 +314,9 @@ static bool path_valid(uint8_t role, bool patterns, uint8_t flags, struct span p
 	switch (flags) {
 	case WIRE_PATH_EXCLUDE:
 	case WIRE_PATH_INCLUDE: return patterns;
+	case WIRE_PATH_LINK_DEST:
+	case WIRE_PATH_COMPARE_DEST:
+	case WIRE_PATH_COPY_DEST:
 	case WIRE_PATH_BACKUP_DIR: return role == WIRE_ACCEPTOR_RECEIVES;
 	case WIRE_PATH_SUFFIX: return role == WIRE_ACCEPTOR_RECEIVES && memchr(path.p, '/', path.n) == NULL;
 	default: return false;
@@ -331,7 +334,7 @@ static bool open_valid(const void *f)
 	struct span rest = o->paths, path;
 	bool deletes = (o->flags & WIRE_OPEN_DELETE) != 0, patterns = o->role == WIRE_ACCEPTOR_SENDS || deletes, place;
 	unsigned i, places = 0, dirs = 0, suffixes = 0;
-	uint8_t flags;
+	uint8_t flags, reference = 0;
 
 	for (i = 0; i < o->n_paths; i++) {
 		if (!wire_path_next(&rest, &flags, &path) || !path_valid(o->role, patterns, flags, path, &place))
@@ -339,6 +342,10 @@ static bool open_valid(const void *f)
 		places += place;
 		dirs += flags == WIRE_PATH_BACKUP_DIR;
 		suffixes += flags == WIRE_PATH_SUFFIX;
+		if (wire_path_is_reference(flags) && reference != 0 && flags != reference)
+			return false;
+		if (wire_path_is_reference(flags))
+			reference = flags;
 	}
 	return path_count_valid(o) && compress_valid(o->compress) && (places > 0 || o->n_paths == 0) && rest.n == 0 &&
 	    (deletes || o->max_delete == 0) && dirs <= 1 && suffixes <= 1 &&

@@ -224,9 +224,16 @@ enum wire_path_kind {
 	WIRE_PATH_EXCLUDE = 2,    /* a glob pattern; the first match among all patterns decides */
 	WIRE_PATH_INCLUDE = 4,
 	WIRE_PATH_BACKUP_DIR = 8, /* directory for what is replaced or removed, relative to the destination */
-	WIRE_PATH_SUFFIX = 16     /* what is replaced or removed gets this suffix */
+	WIRE_PATH_SUFFIX = 16,    /* what is replaced or removed gets this suffix */
+	WIRE_PATH_LINK_DEST = 24, /* directories with older copies, relative to the destination; several of one kind */
+	WIRE_PATH_COMPARE_DEST = 32,
+	WIRE_PATH_COPY_DEST = 40
 };
 static inline bool wire_path_is_place(uint8_t kind) { return kind <= WIRE_PATH_CONTENTS; }
+static inline bool wire_path_is_reference(uint8_t kind)
+{
+	return kind == WIRE_PATH_LINK_DEST || kind == WIRE_PATH_COMPARE_DEST || kind == WIRE_PATH_COPY_DEST;
+}
 static inline bool wire_path_is_rule(uint8_t kind) { return kind == WIRE_PATH_EXCLUDE || kind == WIRE_PATH_INCLUDE; }
 
 /* The starter's request. `paths` holds n_paths encoded paths, see wire_path_next(): one destination without path

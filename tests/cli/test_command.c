@@ -614,8 +614,9 @@ static void help(void **state)
 	    "\n      --log-level WORD           log messages of this level and above: error|warn|info|debug|trace\n"));
 	assert_non_null(strstr(cap.out, "\n  Connection: --fingerprint --timeout --wait --congestion --ipv4 --ipv6 "
 	    "--retry-for --via --relays --paths --overlay --local-host\n"));
-	assert_non_null(strstr(cap.out, "  Links, attributes, backups, SSH: --copy-links --copy-unsafe-links "
-	    "--modify-window --chmod --chown --usermap --groupmap\n    --numeric-ids --backup"));
+	assert_non_null(strstr(cap.out,
+	    "  Reading, writing, ending, links, attributes, older copies, SSH: --no-growing --no-verify "));
+	assert_non_null(strstr(cap.out, " --numeric-ids --backup --backup-dir --suffix --link-dest "));
 	assert_null(strstr(cap.out, "--mkpath ")); /* a default */
 	assert_int_equal(command("key -h"), 0);
 	assert_int_equal(fake.runs, 0);

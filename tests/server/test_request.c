@@ -83,6 +83,11 @@ static void only_adds(void **state)
 	refused(PTCP_EREFUSED, "deleting: this client may only add");
 	begin(WIRE_ACCEPTOR_RECEIVES, 0);
 	a.auth.write_once = true;
+	o.paths.n += wire_path_encode(paths + o.paths.n, WIRE_PATH_LINK_DEST, (struct span){ (const uint8_t *)"y", 1 });
+	o.n_paths = 2;
+	refused(PTCP_EREFUSED, "comparing with older copies: this client may only add");
+	begin(WIRE_ACCEPTOR_RECEIVES, 0);
+	a.auth.write_once = true;
 	permitted();
 }
 

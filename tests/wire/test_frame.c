@@ -414,7 +414,9 @@ static void every_value_is_listed(void **state)
 	VALUES(text, "| kind | |", { WIRE_PATH_PLACE, "a source, or the destination" },
 	    { WIRE_PATH_CONTENTS, "a source: the content" },
 	    { WIRE_PATH_EXCLUDE, "EXCLUDE:" }, { WIRE_PATH_INCLUDE, "INCLUDE:" },
-	    { WIRE_PATH_BACKUP_DIR, "BACKUP_DIR:" }, { WIRE_PATH_SUFFIX, "SUFFIX:" });
+	    { WIRE_PATH_BACKUP_DIR, "BACKUP_DIR:" }, { WIRE_PATH_SUFFIX, "SUFFIX:" },
+	    { WIRE_PATH_LINK_DEST, "LINK_DEST:" }, { WIRE_PATH_COMPARE_DEST, "COMPARE_DEST:" },
+	    { WIRE_PATH_COPY_DEST, "COPY_DEST:" });
 	VALUES(text, "| congestion | name | |", { WIRE_CC_AUTO, "AUTO |" }, { WIRE_CC_SYSTEM, "SYSTEM |" },
 	    { WIRE_CC_CUBIC, "CUBIC |" }, { WIRE_CC_BBR, "BBR |" }, { WIRE_CC_RENO, "RENO |" },
 	    { WIRE_CC_YIELD, "YIELD |" },

@@ -19,6 +19,9 @@ class AdviceOptions(TypedDict, total=False):
     backup: bool | None
     backup_dir: Text | None
     suffix: Text | None
+    link_dest: Iterable[Text] | None
+    compare_dest: Iterable[Text] | None
+    copy_dest: Iterable[Text] | None
     delete_excluded: bool | None
     exclusive: bool | None
     min_size: int | None
