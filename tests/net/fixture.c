@@ -177,6 +177,8 @@ void nf_settle(struct loop *l)
 		loop_run_once(l, false);
 		idle = is_idle(l) ? idle + 1 : 0;
 	}
+	if (idle < 2)
+		fail_msg("the loop does not settle: is there an event that nobody takes?");
 }
 
 static bool never(void *arg) { return arg != NULL; }
