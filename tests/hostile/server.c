@@ -147,7 +147,7 @@ static void bad_range(unsigned port, char **arguments)
 {
 	struct server_session s = server_session_joined();
 	const struct frame *f;
-	uint8_t out[64];
+	uint8_t out[WIRE_ANSWER_MAX_BYTES + 2 * WIRE_MATCH_MAX_BYTES];
 	uint64_t id;
 	size_t n = 0;
 
