@@ -58,7 +58,8 @@ our_LDFLAGS := -pthread $(if $(SAN),-fsanitize=$(SAN))
 link    = $(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^)
 
 # $(call stamp,FILE,TEXT): FILE, which is written only when TEXT changes. Objects depend on a stamp of their flags, and
-# archives on a stamp of their list, so that an edit of a Makefile rebuilds only files that the edit concerns.
+# archives on a stamp of their list, so that an edit of a Makefile rebuilds only files that the edit concerns. The texts do
+# not name the folder of the build, so that a copy of it elsewhere (tests/e2e/test_rpm) is complete, too.
 differ = $(subst x$(1)x,,x$(2)x)$(subst x$(2)x,,x$(1)x)
 stamp  = $(if $(call differ,$(strip $(file <$(1))),$(strip $(2))),$(if \
 	$(shell mkdir -p $(dir $(1)) 2>/dev/null && test -w $(dir $(1)) && echo yes),$(file >$(1),$(strip $(2)))))$(1)
@@ -75,7 +76,7 @@ $(BUILD)/libptcp.a: $(libptcp_OBJS)
 $(BUILD)/libptcp-plan.a: $(plan_OBJS)
 # Internal layers of libptcp that are also linked into libptcp-plan.
 $(BUILD)/libinside.a: $(call layer_objs,core model)
-$(BUILD)/libptcp.a $(BUILD)/libptcp-plan.a $(BUILD)/libinside.a: $(call stamp,$(BUILD)/sources,$(libptcp_OBJS) $(plan_OBJS))
+$(BUILD)/libptcp.a $(BUILD)/libptcp-plan.a $(BUILD)/libinside.a: $(call stamp,$(BUILD)/sources,$(subst $(BUILD)/,,$(libptcp_OBJS) $(plan_OBJS)))
 	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
 
 # Shared libraries export only the symbols in their maps, so that programs replace no function within: the compiler assumes
@@ -147,7 +148,7 @@ $(STATIC): $(cli_OBJS) $(call objs_of,$(static_SRC)) \
 include tests/tests.mk tests/lab/lab.mk tests/bench/bench.mk
 
 # tests/tests.mk names plain_OBJS, the test programs that are not optimized.
-flags_stamp := $(call stamp,$(BUILD)/flags,$(CC) $(our_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(our_LDFLAGS) $(LDFLAGS) $(TEST_CFLAGS))
+flags_stamp := $(call stamp,$(BUILD)/flags,$(subst $(BUILD)/,,$(CC) $(our_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(our_LDFLAGS) $(LDFLAGS) $(TEST_CFLAGS)))
 $(BUILD)/%.o: %.c $(flags_stamp)
 	$(call need_pc,$(LIB_PC) $(PLAN_PC) $(TOOL_PC) $(if $(filter $@,$(test_OBJS)),$(TEST_PC)))
 	@mkdir -p $(@D)
