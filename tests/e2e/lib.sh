@@ -153,6 +153,8 @@ test_case() {
 			[ -s "$f" ] && report "$f" "${f##*/}"
 		done
 		report "$dir.log" log 12
+		# of a sanitizer, the beginning of its report, whose end says little
+		grep -shm 1 -A 8 -E 'ERROR: [A-Za-z]*Sanitizer: |: runtime error: ' "$tmp"/*.serve.err "$dir"/*err "$dir.log" | sed 's/^/#   /'
 	fi
 	chmod -R u+rwX "$dir" 2>/dev/null
 	rm -rf "$dir" 2>/dev/null
