@@ -136,7 +136,8 @@ check: setup
 test_EARLY = $(patsubst %,tests/%,lab/test_overlay.sh lab/test_weather.sh e2e/test_ssh campaign/test_crowd \
 	hostile/test_collect hostile/test_jobs lab/test_collect.sh e2e/test_watch hostile/test_steering \
 	hostile/test_hostile hostile/test_between lab/test_advise.sh e2e/test_collect e2e/test_resume e2e/test_third \
-	e2e/test_spool e2e/test_via lab/test_lab.sh) $(BUILD)/tests/engine/test_worlds
+	e2e/test_spool e2e/test_via lab/test_lab.sh) \
+	$(patsubst %,$(BUILD)/tests/%,engine/test_worlds api/test_rates plan/test_random model/test_auto model/test_auto_movers)
 
 # make check-fast: in about a minute, after the build, all unit tests, and the scripts that touch what changed
 # since the branch left main, or since SINCE=commit (tests/changed)
@@ -147,9 +148,16 @@ check-fast: setup
 	$(Q)scripts=$$(tests/changed $(SINCE)) && BUILD_S=$$(($$(date +%s) - $$(cat $(BUILD)/began))) BUILD=$(BUILD) \
 		SAN='$(SAN)' CC='$(CC)' tests/run $$scripts $(test_BINS)
 
+# make check-sanitized: run the unit tests, and hostile tests of files, cleaning and greed, with the sanitizers of
+# addresses and undefined behavior; make check-long runs all tests with them
+sanitized_SCRIPTS := $(patsubst %,tests/hostile/test_%,cleaning files greedy)
+.PHONY: check-sanitized
+check-sanitized:
+	$(Q)$(MAKE) --no-print-directory check SAN=address,undefined test_EARLY= test_SCRIPTS='$(sanitized_SCRIPTS)'
+
 # make check-suites: let others judge: compilers with -Werror, the headers of musl, linters of packages, alerts and containers,
-# and fsspec's own tests; what is not installed is skipped by name (contrib/setup --suites)
-test_SUITES := $(patsubst %,tests/suites/%,lints compilers python)
+# fsspec's own tests, sanitizers, and formats on s390x; what is not installed is skipped by name (contrib/setup --suites)
+test_SUITES := $(patsubst %,tests/suites/%,lints compilers python sanitizers s390x)
 .PHONY: check-suites sources objects
 check-suites: setup
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) all $(test_HELPERS) $(BUILD)/tests/e2e/owners.so

@@ -2,14 +2,14 @@
 # the machine does not have is a skip with the name of the package.
 #
 #   needs PROGRAM PACKAGE NAME..   skips the judgments NAME.. unless the program is installed
-#   judge NAME COMMAND..           one judgment: the command's status; its output is printed after a failure only
+#   judge NAME COMMAND..           one judgment: the command's status; its output is printed after a failure only, its time always
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 : "${BUILD:=build}" "${CC:=cc}"
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
 scratch=$BUILD/suites/$(basename "$0")
 rm -rf "$scratch" && mkdir -p "$scratch" || exit 1
-unset MAKEFLAGS MFLAGS MAKELEVEL T CASE SAN CFLAGS
+unset MAKEFLAGS MFLAGS MAKELEVEL T CASE SAN CFLAGS LONG JOBS TEST_TIMEOUT TIMES
 jobs=-j$(nproc)
 
 needs() {
@@ -21,7 +21,7 @@ needs() {
 }
 
 judge() {
-	local name=$1
+	local name=$1 since=$SECONDS
 	shift
 	if "$@" >"$scratch/said" 2>&1 </dev/null; then
 		echo "ok $name"
@@ -29,6 +29,7 @@ judge() {
 		echo "not ok $name"
 		sed 's/^/# /' "$scratch/said" | tail -n 40
 	fi
+	echo "#> $((SECONDS - since)) s, $name"
 }
 
 # A Python of the suites with packages of PyPI, made once: python_with PACKAGE..
