@@ -15,7 +15,7 @@ enum rule { /* flags of OPEN */
 	RULE_EXCLUSIVE = 1 << OPEN_BIT_EXCLUSIVE,       /* a name that exists is refused */
 	RULE_EXISTING = 1 << OPEN_BIT_EXISTING,         /* a missing name stays missing */
 	RULE_UPDATE = 1 << OPEN_BIT_UPDATE,             /* a newer file stays */
-	RULE_SIZE_ONLY = 1 << OPEN_BIT_SIZE_ONLY,       /* a file of the same size stays */
+	RULE_SIZE_ONLY = 1 << OPEN_BIT_SIZE_ONLY,       /* a file of the same size stays, and gets attributes */
 	RULE_CHECKSUM = 1 << OPEN_BIT_CHECKSUM,         /* a file of the same size is compared, whatever its time */
 	RULE_IGNORE_TIMES = 1 << OPEN_BIT_IGNORE_TIMES, /* nothing is compared, */
 	RULE_NO_RESUME = 1 << OPEN_BIT_NO_RESUME,       /* no part of an earlier run is used */

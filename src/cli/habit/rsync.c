@@ -206,8 +206,7 @@ const struct opt rsync_selecting[] = {
 
 const struct opt rsync_replacing[] = {
 	FLAG("checksum", 'c', "", habit_same), FLAG("update", 'u', "", habit_same),
-	FLAG("size-only", 0, "ptcp send has the option, and leaves the times of such files as they are",
-	    habit_refuse),
+	FLAG("size-only", 0, "", habit_same),
 	FLAG("ignore-times", 'I', "", habit_same), FLAG("existing", 0, "", habit_same),
 	FLAG("ignore-non-existing", 0, "--existing is the name here", habit_as),
 	FLAG("ignore-existing", 0, "", habit_same),
