@@ -112,6 +112,10 @@
 	    "try, although the destination lacks room or permission") \
 	SENT(wire.inplace, 5, INPLACE, true, "inplace", 0, "write into existing files, which are not whole meanwhile")
 
+#define PTCP_OPTIONS_SEND_DIGESTS(SWITCH, SENT, VALUE, TEXTS) \
+	VALUE(TEXT, wire.digest, NULL, 0, 0, "digest", "sha256|sha512|sha1|md5|blake2b|adler32|crc32c|xxh3,..", \
+	    "print digests of the sent files, computed while they are sent")
+
 /* Changes of attributes, and comparison of times. */
 #define PTCP_OPTIONS_ATTRIBUTES(SWITCH, SENT, VALUE, TEXTS) \
 	VALUE(UINT32, older.modify_window_s, 0, 0, UINT32_MAX, "modify-window", "SECONDS", \
@@ -220,6 +224,7 @@
 	PTCP_OPTIONS_COPYING(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_WRITING(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_WIRE(SWITCH, SENT, VALUE, TEXTS) \
+	PTCP_OPTIONS_SEND_DIGESTS(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_ATTRIBUTES(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_BETWEEN_SERVERS(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_SPEED(SWITCH, SENT, VALUE, TEXTS) \

@@ -178,6 +178,7 @@ struct ptcp_mover_stats {
 	double rate_bps;     /* mean over the last second */
 	unsigned streams;
 };
+struct ptcp_file_digest;
 struct ptcp_event {
 	enum ptcp_event_type type;
 	/* START */
@@ -209,6 +210,8 @@ struct ptcp_event {
 	/* FILE */
 	uint64_t size_bytes;          /* 0 for a link; UINT64_MAX: unknown, of a failed file and between two servers */
 	bool is_link;                 /* symbolic or hard; false if unknown */
+	const struct ptcp_file_digest *digest; /* those of wire.digest, of a file that was sent; else NULL */
+	unsigned n_digests;
 	/* WAITING: number of sessions before this one in the server's queue. PTCP_AHEAD_UNKNOWN: the queue, or a
 	 * relay, is full; the task connects again later */
 	unsigned ahead;
@@ -454,6 +457,9 @@ struct ptcp_wire_opts {
 	 * A file is not whole meanwhile, nor after an interruption, until the same transfer has completed it. Not where
 	 * movers write the files */
 	bool inplace;
+	/* Digests for the FILE events of sent files, such as "sha256,md5", computed while the files are sent, of the bytes that
+	 * were sent. PTCP_ENOTYET: of a receiving transfer, of pipe.fd and between two servers. NULL: none */
+	const char *digest;
 };
 
 /* The ephemeral server on the remote host. */

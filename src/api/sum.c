@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/file_digests.h"
 #include "client/manage_task.h"
 #include "conn/remote.h"
 #include "core/err.h"
@@ -34,33 +35,14 @@ const char *ptcp_digest_name(enum ptcp_digest d)
 	return NULL;
 }
 
-static unsigned named(const char *name, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < N_DIGESTS; i++)
-		if (strlen(digest_names[i]) == n && memcmp(digest_names[i], name, n) == 0)
-			return 1u << i;
-	return 0;
-}
-
 int ptcp_digests_parse(unsigned *out, const char *names, struct ptcp_err *e)
 {
+	unsigned all = sums_named(names);
 	char shown[TEXT_NAME_BYTES];
-	unsigned all = 0, one;
-	const char *at;
-	size_t n;
 
-	for (at = names;; at += n + 1) {
-		n = strcspn(at, ",");
-		if ((one = named(at, n)) == 0)
-			return err_set(e, PTCP_EUSAGE, "%s: not a digest (sha256, sha512, sha1, md5, blake2b, adler32, "
-			    "crc32c or xxh3; several are separated by commas)",
-			    text_escape(shown, sizeof shown, names));
-		all |= one;
-		if (at[n] == '\0')
-			break;
-	}
+	if (all == 0)
+		return err_set(e, PTCP_EUSAGE, "%s: not a digest (sha256, sha512, sha1, md5, blake2b, adler32, "
+		    "crc32c or xxh3; several are separated by commas)", text_escape(shown, sizeof shown, names));
 	*out = all;
 	return 0;
 }
@@ -137,7 +119,7 @@ static int sum_one(struct summing *s, struct walk_entry *w, const char *path)
 		.url = s->content ? SIZE_MAX : 0,
 		.mtime_s = w->mtime.tv_sec, .mtime_ns = (unsigned)w->mtime.tv_nsec };
 	char hex[2 * SUMS_BYTES_MAX + 1], text[DIR_PATH_TEXT_BYTES];
-	struct manage_digests digests;
+	struct file_digests digests;
 	uint8_t out[SUMS_BYTES_MAX];
 	struct ptcp_err why = { 0 }, stripped;
 
@@ -147,7 +129,7 @@ static int sum_one(struct summing *s, struct walk_entry *w, const char *path)
 		return sum_fails(s, path, &stripped);
 	}
 	text_hex(hex, out, sums_bytes(s->o.digests));
-	manage_digests(&digests, s->o.digests, hex, &entry);
+	file_digests(&digests, s->o.digests, hex, &entry);
 	s->totals.entries++;
 	s->totals.bytes += entry.bytes;
 	s->totals.disk_bytes += entry.disk_bytes;

@@ -69,7 +69,7 @@ static void on_entry(void *arg, const struct ptcp_entry *entry)
 	if (entry->code == 0 && a->connect.log.json) {
 		sum_json(entry);
 	} else if (entry->code == 0) {
-		sum_print(stdout, entry);
+		sum_print(stdout, entry->path, entry->digest, entry->n_digests);
 	} else {
 		if (a->connect.log.json)
 			json_line(json_pack("{s:s, s:o, s:o, s:o}", "event", "failed", "path", json_text(entry->path),

@@ -7,6 +7,8 @@
 
 static void print_path(FILE *to, const char *path)
 {
+	if (strcmp(path, "-") == 0)
+		fputs("./", to); /* sha256sum --check would read standard input */
 	for (; *path != '\0'; path++)
 		if (*path == '\n' || *path == '\r' || *path == '\\')
 			fprintf(to, "\\%c", *path == '\n' ? 'n' : *path == '\r' ? 'r' : '\\');
@@ -26,32 +28,37 @@ static const char *tag_of(enum ptcp_digest d, char out[16])
 	return d == PTCP_BLAKE2B ? "BLAKE2b" : out;
 }
 
-void sum_print(FILE *to, const struct ptcp_entry *entry)
+void sum_print(FILE *to, const char *path, const struct ptcp_file_digest *digest, unsigned n)
 {
-	const char *escaped = strpbrk(entry->path, "\n\r\\") != NULL ? "\\" : "";
+	const char *escaped = strpbrk(path, "\n\r\\") != NULL ? "\\" : "";
 	char tag[16];
 	unsigned i;
 
-	for (i = 0; i < entry->n_digests; i++)
-		if (entry->n_digests == 1) {
-			fprintf(to, "%s%s  ", escaped, entry->digest[i].hex);
-			print_path(to, entry->path);
+	for (i = 0; i < n; i++)
+		if (n == 1) {
+			fprintf(to, "%s%s  ", escaped, digest[i].hex);
+			print_path(to, path);
 			putc('\n', to);
 		} else {
-			fprintf(to, "%s%s (", escaped, tag_of(entry->digest[i].kind, tag));
-			print_path(to, entry->path);
-			fprintf(to, ") = %s\n", entry->digest[i].hex);
+			fprintf(to, "%s%s (", escaped, tag_of(digest[i].kind, tag));
+			print_path(to, path);
+			fprintf(to, ") = %s\n", digest[i].hex);
 		}
 }
 
-void sum_json(const struct ptcp_entry *entry)
+struct json_t *sum_object(const struct ptcp_file_digest *digest, unsigned n)
 {
 	json_t *digests = json_object();
 	unsigned i;
 
-	for (i = 0; i < entry->n_digests; i++)
-		json_object_set_new(digests, ptcp_digest_name(entry->digest[i].kind),
-		    json_string(entry->digest[i].hex));
+	for (i = 0; i < n; i++)
+		json_object_set_new(digests, ptcp_digest_name(digest[i].kind), json_string(digest[i].hex));
+	return digests;
+}
+
+void sum_json(const struct ptcp_entry *entry)
+{
 	json_line(json_pack("{s:s, s:o, s:o, s:f, s:o}", "event", "digest", "path", json_text(entry->path), "bytes",
-	    json_count(entry->bytes), "mtime_s", (double)entry->mtime_s + entry->mtime_ns / 1e9, "digests", digests));
+	    json_count(entry->bytes), "mtime_s", (double)entry->mtime_s + entry->mtime_ns / 1e9, "digests",
+	    sum_object(entry->digest, entry->n_digests)));
 }

@@ -1,6 +1,7 @@
 /* ptcp send and ptcp recv. */
 #include "cli/transfer.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,9 +15,13 @@
 #include "cli/running.h"
 #include "cli/show/json.h"
 #include "cli/show/output.h"
+#include "cli/show/terminal.h"
+#include "cli/sum_lines.h"
+#include "core/atomic_file.h"
 #include "core/clock.h"
 #include "core/err.h"
 #include "core/text.h"
+#include "core/units.h"
 
 static struct ptcp_transfer_opts *opts(void *args)
 {
@@ -145,6 +150,9 @@ static const struct opt older_options[] = { OPT_TRANSFER_ROWS(PTCP_OPTIONS_OLDER
 static const struct opt send_options[] = {
 	COPYING_OPTIONS
 	OPT_TRANSFER_ROWS(PTCP_OPTIONS_BETWEEN_SERVERS)
+	OPT_TRANSFER_ROWS(PTCP_OPTIONS_SEND_DIGESTS)
+	{ "manifest", 0, "FILE", "write the digests (default: sha256) to FILE, as sha256sum does", opt_text,
+	    AT(manifest), 0, 0 },
 	{ "exec", 0, "COMMAND", "send the output of COMMAND as DEST, if it exits with status 0", opt_text,
 	    AT(exec), 0, 0 },
 	{ .name = NULL },
@@ -255,7 +263,10 @@ int transfer_parse(struct transfer_args *a, const struct command *c, int argc, c
 	opts(a)->n_files = a->files.n;
 	opts(a)->rules = a->rules.rule;
 	opts(a)->n_rules = a->rules.n;
-	opts(a)->file_events = a->connect.log.json || a->connect.log.list || opts(a)->dry_run;
+	if (a->manifest != NULL && opts(a)->wire.digest == NULL)
+		opts(a)->wire.digest = "sha256";
+	opts(a)->file_events = a->connect.log.json || a->connect.log.list || opts(a)->dry_run ||
+	    opts(a)->wire.digest != NULL;
 	return 0;
 }
 
@@ -316,7 +327,44 @@ struct observed {
 	struct output *out;
 	struct running *running;
 	struct exec exec;
+	struct atomic_file list; /* --manifest; f NULL: not open */
+	uint64_t unlisted;       /* files that were there already */
 };
+
+/* Each sent file, in the list of --manifest, else on standard output. */
+static void list_digests(struct observed *o, const struct ptcp_event *ev)
+{
+	o->unlisted += ev->status == PTCP_FILE_SKIPPED && !ev->is_link;
+	if (ev->n_digests == 0 || (o->list.f == NULL && o->out->json))
+		return;
+	if (o->list.f == NULL)
+		terminal_status("");
+	sum_print(o->list.f != NULL ? o->list.f : stdout, ev->path, ev->digest, ev->n_digests);
+}
+
+static int open_list(struct observed *o, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+
+	if (o->a->manifest == NULL || o->out->dry_run || atomic_file_begin(&o->list, o->a->manifest))
+		return 0;
+	return err_because(e, PTCP_EIO, errno, "--manifest %s: %s (name another file)",
+	    text_escape(shown, sizeof shown, o->a->manifest), strerror(errno));
+}
+
+/* Of a transfer that failed the list has the files that are complete. */
+static int close_list(struct observed *o, int r, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+
+	if (o->unlisted > 0 && o->a->connect.transfer.wire.digest != NULL && !o->out->dry_run)
+		terminal_line("ptcp: warning: %llu file%s were there already, and have no digest (ptcp sum prints "
+		    "those)", (unsigned long long)o->unlisted, plural(o->unlisted));
+	if (o->list.f == NULL || atomic_file_end(&o->list, r != PTCP_EUSAGE, false) || r < 0)
+		return r;
+	return err_because(e, PTCP_EIO, errno, "--manifest %s: %s (name another file)",
+	    text_escape(shown, sizeof shown, o->a->manifest), strerror(errno));
+}
 
 static void transfer_report(const struct observed *o, const char *state, const struct ptcp_event *ev)
 {
@@ -334,6 +382,8 @@ static void on_event(void *arg, const struct ptcp_event *ev)
 	if (ev->type == PTCP_EVENT_START)
 		exec_start(&o->exec);
 	output_event(o->out, ev);
+	if (ev->type == PTCP_EVENT_FILE)
+		list_digests(o, ev);
 	if (ev->type == PTCP_EVENT_WAITING)
 		transfer_report(o, "waiting", ev);
 	else if (ev->type == PTCP_EVENT_PROGRESS || ev->type == PTCP_EVENT_START)
@@ -388,8 +438,10 @@ static int run_transfer(struct transfer_args *a, struct output *out, transfer_ne
 
 	if ((r = find_routes(a, new_transfer == ptcp_send_new, e)) < 0)
 		return r;
-	if ((r = open_exec(o, &observed.exec, a->exec, e)) < 0)
+	if ((r = open_list(&observed, e)) < 0)
 		return r;
+	if ((r = open_exec(o, &observed.exec, a->exec, e)) < 0)
+		return close_list(&observed, PTCP_EUSAGE, e) < 0 ? r : 0;
 	if (o->mover.ptcp == NULL && o->mover.command != NULL)
 		o->mover.ptcp = process_own_path(own, sizeof own);
 	o->event = on_event;
@@ -402,6 +454,7 @@ static int run_transfer(struct transfer_args *a, struct output *out, transfer_ne
 	}
 	exec_give_up(&observed.exec);
 	ptcp_task_free(t);
+	r = close_list(&observed, r, e);
 	exec_fini(&observed.exec);
 	return r;
 }

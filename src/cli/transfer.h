@@ -13,6 +13,7 @@ struct transfer_args {
 	const char *files_from;      /* NULL: none */
 	bool from0;
 	struct byte_ranges parts;          /* --range; n 0: whole files */
+	const char *manifest;        /* --manifest; NULL: none */
 	const char *exec;            /* command whose output is sent; NULL: none */
 	struct path_list files;      /* borrowed by connect.transfer */
 	const char *overlay;         /* NULL: none */

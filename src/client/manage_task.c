@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/file_digests.h"
 #include "client/manage_task.h"
 #include "client/remote_job_impl.h"
 #include "core/err.h"
@@ -67,9 +68,9 @@ static size_t url_of(const struct ptcp_task *t, struct span path, size_t *next)
 /* The answer to SUM. */
 static int on_summed(struct ptcp_task *t, struct ptcp_entry *entry, const char *hex, struct ptcp_err *e)
 {
-	struct manage_digests digests;
+	struct file_digests digests;
 
-	if (entry->type != PTCP_ENTRY_FILE || !manage_digests(&digests, t->remote_job->manage.digests, hex, entry))
+	if (entry->type != PTCP_ENTRY_FILE || !file_digests(&digests, t->remote_job->manage.digests, hex, entry))
 		return err_set(e, PTCP_EPROTO, "unexpected LISTED frame in an answer to SUM");
 	manage_task_report(t, entry);
 	return 0;
@@ -188,29 +189,6 @@ struct wire_range manage_range(const struct ptcp_manage_opts *o)
 	static const struct wire_range whole = { 0, WIRE_RANGE_REST };
 
 	return o->start == 0 && o->end == 0 ? whole : (struct wire_range){ o->start, o->end };
-}
-
-bool manage_digests(struct manage_digests *m, unsigned digests, const char *hex, struct ptcp_entry *out)
-{
-	char *to = m->hex;
-	unsigned bit, n = 0;
-	size_t digits;
-
-	if (strlen(hex) != 2 * sums_bytes(digests) || hex[strspn(hex, "0123456789abcdef")] != '\0')
-		return false;
-	for (bit = 0; digests >> bit != 0; bit++) {
-		if ((digests & 1u << bit) == 0)
-			continue;
-		digits = 2 * sums_bytes(1u << bit);
-		memcpy(to, hex, digits);
-		to[digits] = '\0';
-		m->digest[n++] = (struct ptcp_file_digest){ (enum ptcp_digest)(1u << bit), to };
-		to += digits + 1;
-		hex += digits;
-	}
-	out->digest = m->digest;
-	out->n_digests = n;
-	return true;
 }
 
 int remote_job_take_urls(struct ptcp_task *t, const char *const *urls, size_t n, struct ptcp_err *e)

@@ -4,7 +4,6 @@
 
 #include <ptcp/ptcp.h>
 
-#include "sums/sums.h"
 #include "wire/jobs.h"
 
 /* The caller's options over the defaults, checked. */
@@ -17,12 +16,4 @@ int manage_take_opts(struct ptcp_manage_opts *out, enum ptcp_manage_op op, size_
     const struct ptcp_manage_opts *callers, struct ptcp_err *e);
 /* The range of PTCP_SUM. */
 struct wire_range manage_range(const struct ptcp_manage_opts *o);
-/* Digests of a file for an entry, in the order of the bits. */
-struct manage_digests {
-	struct ptcp_file_digest digest[16];
-	char hex[2 * SUMS_BYTES_MAX + 16];
-};
-/* From `hex`, the digits of all digests without separators; false: not these digests. */
-bool manage_digests(struct manage_digests *m, unsigned digests, const char *hex, struct ptcp_entry *out);
-
 #endif

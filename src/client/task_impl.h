@@ -46,6 +46,7 @@ struct task_references {
 };
 
 struct task_files {
+	unsigned digests;               /* digests of sent files, for the events; 0: none */
 	bool sends;
 	const char *const *local;       /* sources, or the destination */
 	size_t n_local, n_remote;

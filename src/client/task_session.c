@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "client/file_digests.h"
 #include "client/task_impl.h"
 #include "core/err.h"
 #include "core/opts.h"
@@ -115,12 +116,18 @@ static void on_file(void *arg, const struct session_file *f)
 	struct ptcp_event ev = { .type = PTCP_EVENT_FILE, .path = f->path, .status = f->status,
 		.size_bytes = f->size_bytes, .is_link = f->is_link };
 	const struct ptcp_err *why = f->why;
+	struct file_digests digests;
+	struct ptcp_entry sent;
 	struct ptcp_err named;
 
 	t->report.deleted += f->status == PTCP_FILE_DELETED;
 	t->report.vanished += f->status == PTCP_FILE_VANISHED;
 	if (f->status != PTCP_FILE_FAILED && f->status != PTCP_FILE_VANISHED && !t->o.file_events)
 		return;
+	if (f->digests != NULL && file_digests(&digests, t->files.digests, f->digests, &sent)) {
+		ev.digest = sent.digest;
+		ev.n_digests = sent.n_digests;
+	}
 	t->report.refused += why != NULL && why->code == PTCP_EREFUSED;
 	if (why != NULL) {
 		named = *why;
@@ -322,6 +329,8 @@ static int add_sources(struct ptcp_task *t, struct session *sess, struct ptcp_er
 		return session_send_pipe(sess, t->files.input, e);
 	if ((r = add_filter(t, sess, e)) == 0 && t->o.remove_sources)
 		r = session_send_removed(sess, published(t), e);
+	if (r == 0)
+		r = session_send_digests(sess, t->files.digests, e);
 	for (i = 0; i < t->files.n_local && r == 0; i++)
 		if ((found = find_source(t, i, &place, &why)) <= 0)
 			r = found < 0 ? session_send_missing(sess, t->files.local[i], &why) : add_source(sess, &place, e);
@@ -350,6 +359,8 @@ int task_add_early(struct ptcp_task *t, struct session *sess, struct ptcp_err *e
 	t->files.added = true;
 	if ((r = add_filter(t, sess, e)) == 0 && t->o.remove_sources)
 		r = session_send_removed(sess, published(t), e);
+	if (r == 0)
+		r = session_send_digests(sess, t->files.digests, e);
 	for (i = 0; i < n; i++)
 		if (r < 0)
 			dir_unref(place[i].dir);

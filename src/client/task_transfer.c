@@ -5,6 +5,7 @@
 #include "client/remote_job_impl.h"
 #include "core/err.h"
 #include "core/text.h"
+#include "sums/sums.h"
 
 /* A remote sender, and a remote receiver that deletes, get the rules in OPEN, behind the paths. */
 static int take_rules(struct ptcp_task *t, struct ptcp_err *e)
@@ -69,6 +70,24 @@ static int check_options(const struct ptcp_task *t, struct ptcp_err *e)
 	if (t->files.selection != NULL)
 		return err_set(e, PTCP_EUSAGE,
 		    "--delete: not with --files-from, which names no whole directory (leave one out)");
+	return 0;
+}
+
+/* --digest. A dry run sends nothing. */
+static int take_digests(struct ptcp_task *t, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+	unsigned digests;
+
+	if (t->o.wire.digest == NULL)
+		return 0;
+	if ((digests = sums_named(t->o.wire.digest)) == 0)
+		return err_set(e, PTCP_EUSAGE, "--digest %s: not a digest, or not several separated by commas (the "
+		    "manual lists them)", text_escape(shown, sizeof shown, t->o.wire.digest));
+	if (!t->files.sends || t->remote_job != NULL || t->o.pipe.fd >= 0)
+		return err_set(e, PTCP_ENOTYET, "--digest: only of files that this host sends, not available yet "
+		    "otherwise (ptcp sum prints digests)");
+	t->files.digests = t->o.dry_run ? 0 : digests;
 	return 0;
 }
 
@@ -218,7 +237,7 @@ static int make(struct ptcp_task *t, bool sends, const char *const *srcs, size_t
 	    (r = task_take_pipe(t, srcs, n_srcs, dest, e)) < 0 ||
 	    (r = take_rules(t, e)) < 0 || (r = check_selection(t, e)) < 0 ||
 	    (r = limits_take(t, e)) < 0 || (r = stop_take(t, e)) < 0 || (r = mapping_take(t, e)) < 0 ||
-	    (r = older_take(t, e)) < 0 ||
+	    (r = older_take(t, e)) < 0 || (r = take_digests(t, e)) < 0 ||
 	    (r = check_options(t, e)) < 0 || (r = check_dest(t, n_srcs, e)) < 0 ||
 	    (r = striping_check(t, e)) < 0)
 		return r;

@@ -27,6 +27,7 @@ static int send_new(struct session *sess, struct ptcp_err *e)
 	sess->send->session = sess;
 	streams_carry(sess, &send_payload);
 	list_init(&sess->send->digest_queue);
+	list_init(&sess->send->sums_queue);
 	list_init(&sess->send->linked_done);
 	list_init(&sess->send->again);
 	sess->send->removes = (flags & WIRE_OPEN_REMOVE_SOURCES) != 0 && (flags & WIRE_OPEN_VERIFY) != 0 &&
@@ -126,6 +127,15 @@ int session_send_removed(struct session *sess, struct published *p, struct ptcp_
 	return r;
 }
 
+int session_send_digests(struct session *sess, unsigned digests, struct ptcp_err *e)
+{
+	int r = send_new(sess, e);
+
+	if (r == 0)
+		sess->send->digests = digests;
+	return r;
+}
+
 int session_send_missing(struct session *sess, const char *path, const struct ptcp_err *why)
 {
 	char text[DIR_PATH_TEXT_BYTES];
@@ -142,7 +152,7 @@ int session_send_missing(struct session *sess, const char *path, const struct pt
 
 bool send_idle(const struct session *sess)
 {
-	return !sess->send->listing && sess->send->n_checks == 0 && send_pipe_idle(sess);
+	return !sess->send->listing && sess->send->n_checks == 0 && sess->send->n_sums == 0 && send_pipe_idle(sess);
 }
 
 enum wire_busy send_busy(const struct session *sess)
@@ -166,6 +176,40 @@ static void warn_of_growth(struct session *sess, const struct source *s, const c
 	sess->o.ops->warning(sess->o.arg, path, why.msg);
 }
 
+static void warn_of_no_digest(struct session *sess, const char *path, const struct ptcp_err *why)
+{
+	char text[sizeof why->msg + 40];
+
+	snprintf(text, sizeof text, "no digest: %s (ptcp sum prints it)", why->msg);
+	sess->o.ops->warning(sess->o.arg, path, text);
+}
+
+static const char *raw_path(const struct send_entry *o, char path[DIR_PATH_RAW_BYTES])
+{
+	return o->source != NULL ? source_path_raw(o->source, path, DIR_PATH_RAW_BYTES) :
+	    dir_path_raw(o->dir, o->name, path, DIR_PATH_RAW_BYTES);
+}
+
+void send_report(struct session *sess, struct send_entry *o, enum snd_fate fate)
+{
+	char path[DIR_PATH_RAW_BYTES];
+
+	raw_path(o, path);
+	if (fate != SND_DROPPED && !o->is_dir && !o->is_name) {
+		sess->o.ops->file(sess->o.arg, &(struct session_file){ .path = path,
+		    .status = fate == SND_DONE ? PTCP_FILE_DONE : PTCP_FILE_SKIPPED, .is_link = o->source == NULL,
+		    .size_bytes = o->source != NULL ? source_size_bytes(o->source) : 0,
+		    .digests = fate == SND_DONE ? send_sums_hex(o) : NULL });
+		if (fate == SND_DONE && send_sums_why(o) != NULL)
+			warn_of_no_digest(sess, path, send_sums_why(o));
+		if (o->source != NULL && source_has_grown(o->source))
+			warn_of_growth(sess, o->source, path);
+	}
+	send_sums_free(o);
+	if (!send_remove(sess, o, fate))
+		send_entry_free(o);
+}
+
 static void on_ended(void *arg, void *cookie, enum snd_fate fate, const struct ptcp_err *why)
 {
 	struct session *sess = arg;
@@ -177,25 +221,20 @@ static void on_ended(void *arg, void *cookie, enum snd_fate fate, const struct p
 		sess->send->piped = NULL;
 	if (sess->striping.movers != NULL && o->id != 0)
 		movers_forget(sess->striping.movers, o->id);
-	if (o->source != NULL)
-		source_path_raw(o->source, path, sizeof path);
-	else
-		dir_path_raw(o->dir, o->name, path, sizeof path);
-	if (fate == SND_FAILED) {
-		if (o->hardlink != NULL) {
-			o->hardlink->failed = true;
-			o->hardlink->failed_id = o->hardlink->id;
-		}
-		fs_err_strip(&bare, why, o->source != NULL ? source_path_text(o->source, text, sizeof text) :
-		    dir_path_text(o->dir, o->name, text, sizeof text));
-		session_file_failed(sess, path, &bare);
-	} else if (fate != SND_DROPPED && !o->is_dir && !o->is_name) {
-		sess->o.ops->file(sess->o.arg, &(struct session_file){ .path = path,
-		    .status = fate == SND_DONE ? PTCP_FILE_DONE : PTCP_FILE_SKIPPED, .is_link = o->source == NULL,
-		    .size_bytes = o->source != NULL ? source_size_bytes(o->source) : 0 });
-		if (o->source != NULL && source_has_grown(o->source))
-			warn_of_growth(sess, o->source, path);
+	if (fate == SND_DONE && send_sums_end(sess, o))
+		return;
+	if (fate != SND_FAILED) {
+		send_report(sess, o, fate);
+		return;
 	}
+	if (o->hardlink != NULL) {
+		o->hardlink->failed = true;
+		o->hardlink->failed_id = o->hardlink->id;
+	}
+	fs_err_strip(&bare, why, o->source != NULL ? source_path_text(o->source, text, sizeof text) :
+	    dir_path_text(o->dir, o->name, text, sizeof text));
+	session_file_failed(sess, raw_path(o, path), &bare);
+	send_sums_free(o);
 	if (!send_remove(sess, o, fate))
 		send_entry_free(o);
 }
@@ -418,6 +457,7 @@ static bool feed(struct session *sess, unsigned number, struct mono now)
 		o = job->job.extent[i].cookie;
 		o->id = job->job.extent[i].id;
 		job->source[i] = source_ref(o->source);
+		send_sums_reached(sess, o, job->job.extent[i].offset + job->job.extent[i].length);
 	}
 	stream_send(sess->slot[number].stream);
 	return true;

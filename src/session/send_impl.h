@@ -30,6 +30,7 @@ struct send_entry {
 	bool is_dir, is_name;      /* is_name: nothing but the name is offered */
 	bool followed;             /* without source: a link of this name was followed */
 	struct manage_stamp stamp; /* without source */
+	struct send_sums *sums;    /* send_sums.c: digests of the file; NULL: not begun, or none are wanted */
 	bool compared;             /* the receiver has a similar file, and requested the digest */
 	struct list in_linked;     /* linked_done, or again */
 	struct hardlink *hardlink; /* the inode is sent under the first of its names; NULL: it has a single name */
@@ -71,6 +72,8 @@ struct send_side {
 	struct list linked_done;    /* files with several names, removed last: the removal of one name changes the rest */
 	unsigned n_checks, n_digests; /* send_io.c: jobs on I/O threads; the digests among them */
 	struct list digest_queue;
+	unsigned digests, n_sums;   /* digests for the user; send_sums.c: jobs on I/O threads */
+	struct list sums_queue;
 	struct hardlinks hardlinks;
 	struct pipe_source *pipe;   /* pipe.c: in place of a listing; borrowed; NULL: a listing */
 	struct send_entry *piped;   /* entry of the pipe; NULL: not offered, or ended */
@@ -119,5 +122,24 @@ void send_map(void *arg, void *cookie, uint64_t id);
 void send_compare(void *arg, void *cookie, uint64_t id);
 void send_hash(void *arg, void *cookie, uint64_t id, uint32_t first, uint32_t count);
 void send_digest_queue_fini(struct send_side *t);
+
+/* send_io.c: whether the source has changed, the rest of send_check(). */
+void send_check_unchanged(struct session *sess, struct send_entry *o, uint64_t id);
+
+/* send.c: reports an ended entry to the user, and frees it; not for SND_FAILED. */
+void send_report(struct session *sess, struct send_entry *o, enum snd_fate fate);
+
+/* ---- send_sums.c ---- */
+
+/* A stream has a job with bytes of the file up to there. */
+void send_sums_reached(struct session *sess, struct send_entry *o, uint64_t end_bytes);
+/* send_check(): true if the answer follows the digests. */
+bool send_sums_check(struct session *sess, struct send_entry *o, uint64_t id);
+/* The file is complete at the receiver. True: send_report() follows the digests. */
+bool send_sums_end(struct session *sess, struct send_entry *o);
+/* The digits of all digests, or the reason for none; each may be NULL. */
+const char *send_sums_hex(const struct send_entry *o);
+const struct ptcp_err *send_sums_why(const struct send_entry *o);
+void send_sums_free(struct send_entry *o);
 
 #endif

@@ -246,7 +246,17 @@ static void queue(struct session *sess, struct check *c)
 	start_digests(sess);
 }
 
-void send_check(void *arg, void *cookie, uint64_t id) { submit_new(check_new(arg, cookie, id, CHECK_UNCHANGED)); }
+void send_check_unchanged(struct session *sess, struct send_entry *o, uint64_t id)
+{
+	submit_new(check_new(sess, o, id, CHECK_UNCHANGED));
+}
+
+void send_check(void *arg, void *cookie, uint64_t id)
+{
+	if (!send_sums_check(arg, cookie, id))
+		send_check_unchanged(arg, cookie, id);
+}
+
 void send_map(void *arg, void *cookie, uint64_t id) { submit_new(check_new(arg, cookie, id, CHECK_HOLES)); }
 
 void send_compare(void *arg, void *cookie, uint64_t id)

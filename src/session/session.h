@@ -29,6 +29,7 @@ struct session_file {
 	bool is_link;
 	uint64_t size_bytes; /* SESSION_SIZE_UNKNOWN: unknown */
 	const struct ptcp_err *why; /* NULL unless failed or skipped for a reason */
+	const char *digests; /* digits of those of session_send_digests(), one after the other; NULL: none */
 };
 #define SESSION_SIZE_UNKNOWN UINT64_MAX
 
@@ -150,6 +151,8 @@ void session_select(struct session *sess, const struct selection *s);
 /* Starter that removes its sources, before the first entry: the transfer may have earlier and later sessions. Borrows p
  * for the session's lifetime. */
 int session_send_removed(struct session *sess, struct published *p, struct ptcp_err *e);
+/* Computes these digests (enum ptcp_digest) of each file while it is sent, for ops.file. */
+int session_send_digests(struct session *sess, unsigned digests, struct ptcp_err *e);
 /* Reports a missing source to the user, and once running to the receiver. */
 int session_send_missing(struct session *sess, const char *path, const struct ptcp_err *why);
 /* Sets the destination. Takes the content of `place`, also on failure. */

@@ -122,6 +122,30 @@ size_t sums_bytes(unsigned digests)
 	return n;
 }
 
+static unsigned sum_named(const char *name, size_t n)
+{
+	unsigned i;
+
+	for (i = 0; i < SUMS_N; i++)
+		if (strlen(kinds[i].name) == n && memcmp(kinds[i].name, name, n) == 0)
+			return 1u << i;
+	return 0;
+}
+
+unsigned sums_named(const char *names)
+{
+	unsigned all = 0, one;
+	size_t n;
+
+	do {
+		n = strcspn(names, ",");
+		one = sum_named(names, n);
+		all |= one;
+		names += n;
+	} while (one != 0 && *names++ != '\0');
+	return one != 0 ? all : 0;
+}
+
 int sums_new(struct sums **out, unsigned digests, struct ptcp_err *e)
 {
 	struct sums *s = calloc(1, sizeof *s);

@@ -21,6 +21,8 @@ void sums_add(struct sums *s, const void *p, size_t n);
 /* Once, at the end: writes the digests of all added bytes in the order of the bits, each of its length in PTCP_DIGESTS;
  * returns the number of bytes written. */
 size_t sums_end(struct sums *s, uint8_t out[SUMS_BYTES_MAX]);
+/* The set of names separated by commas; 0: an unknown name. */
+unsigned sums_named(const char *names);
 /* The same number, of any digests. */
 size_t sums_bytes(unsigned digests);
 

@@ -2,6 +2,7 @@
  * gets them, and the outcome. */
 #include <errno.h>
 
+#include "client/file_digests.h"
 #include "client/manage_task.h"
 #include "client/remote_job_impl.h"
 #include "fixture.h"
@@ -163,7 +164,7 @@ static void sums(void **state)
 		    PTCP_EPROTO },
 	};
 	struct ptcp_entry entry = { .path = "f" };
-	struct manage_digests m;
+	struct file_digests m;
 	struct ptcp_err e;
 	size_t i;
 
@@ -178,7 +179,7 @@ static void sums(void **state)
 		f.type = WIRE_LISTED_DIR;
 		assert_int_equal(remote_job_listed(t, &f, &e), PTCP_EPROTO);
 	}
-	assert_true(manage_digests(&m, PTCP_ADLER32 | PTCP_CRC32C, "0123abcd89abcdef", &entry));
+	assert_true(file_digests(&m, PTCP_ADLER32 | PTCP_CRC32C, "0123abcd89abcdef", &entry));
 	assert_int_equal(entry.n_digests, 2);
 	assert_true(entry.digest[0].kind == PTCP_ADLER32 && entry.digest[1].kind == PTCP_CRC32C);
 	assert_string_equal(entry.digest[0].hex, "0123abcd");

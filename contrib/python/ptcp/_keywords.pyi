@@ -52,6 +52,7 @@ class AdviceOptions(TypedDict, total=False):
     detect_renames: bool | None
     no_preflight: bool | None
     inplace: bool | None
+    digest: Literal["sha256", "sha512", "sha1", "md5", "blake2b", "adler32", "crc32c", "xxh3,.."] | None
     modify_window_s: int | None
     preserve_chmod: Text | None
     preserve_chown: Text | None

@@ -10,6 +10,7 @@
 #include "cli/process.h"
 #include "cli/show/json.h"
 #include "cli/show/terminal.h"
+#include "cli/sum_lines.h"
 #include "core/sorted.h"
 #include "core/text.h"
 #include "core/units.h"
@@ -316,6 +317,8 @@ static json_t *json_file(const struct output *o, const struct ptcp_event *ev)
 	if (utf8 == NULL && j != NULL)
 		json_object_set_new(j, "path_raw", json_base64(ev->path));
 	json_decref(utf8);
+	if (ev->n_digests > 0)
+		json_object_set_new(j, "digests", sum_object(ev->digest, ev->n_digests));
 	if (o->dry_run)
 		json_object_set_new(j, "dry_run", json_true());
 	return j;
