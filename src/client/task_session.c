@@ -122,7 +122,8 @@ static void on_file(void *arg, const struct session_file *f)
 
 	t->report.deleted += f->status == PTCP_FILE_DELETED;
 	t->report.vanished += f->status == PTCP_FILE_VANISHED;
-	if (f->status != PTCP_FILE_FAILED && f->status != PTCP_FILE_VANISHED && !t->o.file_events)
+	if (f->status != PTCP_FILE_FAILED && f->status != PTCP_FILE_VANISHED && !t->o.file_events &&
+	    f->digests == NULL)
 		return;
 	if (f->digests != NULL && file_digests(&digests, t->files.digests, f->digests, &sent)) {
 		ev.digest = sent.digest;

@@ -27,13 +27,18 @@ class Path(c.Structure):
                 ("min_rtt_s", f64), ("segments", u64), ("retransmits", u64)]
 
 
+class FileDigest(c.Structure):
+    _fields_ = [("kind", c.c_int), ("hex", text)]
+
+
 class Event(c.Structure):
     _fields_ = [("type", c.c_int), ("peer", text), ("peer_fingerprint", text), ("progress", Progress),
                 ("rate_bps", f64), ("eta_s", f64), ("from", c.c_uint), ("to", c.c_uint), ("path", text),
                 ("status", c.c_int), ("text", text), ("code", c.c_int), ("sys", c.c_int), ("left", c.c_void_p),
                 ("paths", c.POINTER(Path)), ("n_paths", c.c_size_t), ("failed_path", c.POINTER(Path)),
                 ("failed_hop", c.c_uint), ("attempt", c.c_uint), ("in_s", f64), ("size_bytes", u64),
-                ("is_link", c.c_bool), ("ahead", c.c_uint), ("congestion", text), ("advice", c.c_void_p),
+                ("is_link", c.c_bool), ("digest", c.POINTER(FileDigest)),
+                ("n_digests", c.c_uint), ("ahead", c.c_uint), ("congestion", text), ("advice", c.c_void_p),
                 ("movers", c.c_void_p), ("n_movers", c.c_size_t)]
 
 
@@ -57,10 +62,6 @@ class Result(c.Structure):
                 ("measured_bps", f64), ("from_history", c.c_bool), ("budget_percent", f64),
                 ("fastest_streams", c.c_uint), ("fastest_bps", f64), ("fastest_impact_percent", f64), ("deleted", u64),
                 ("vanished", u64)]
-
-
-class FileDigest(c.Structure):
-    _fields_ = [("kind", c.c_int), ("hex", text)]
 
 
 class Entry(c.Structure):

@@ -33,6 +33,12 @@ def progress_of(p, rate_bps=math.nan, eta_s=math.nan):
     return Progress(rate_bps=rate_bps, eta_s=eta_s, **values)
 
 
+def digests_of(e):
+    """Of an entry or event: digits by the name of the digest."""
+    name = n.ptcp().ptcp_digest_name
+    return {name(d.kind).decode(): d.hex.decode() for d in e.digest[:e.n_digests]} if e.n_digests else {}
+
+
 class Task:
     """One task. An exception of a callback cancels the task, and is raised at its end."""
 
@@ -41,7 +47,7 @@ class Task:
         self.handle = c.c_void_p()
         self.err = n.Err()
         self.raised = None
-        self.warnings, self.failed_files = [], []
+        self.warnings, self.failed_files, self.digests = [], [], {}
         self.on_progress, self.on_warning, self.on_trust = on_progress, on_warning, trust
         self.opts = Opts(self.lib, options)
         # The library calls these functions until the task is freed.
@@ -61,6 +67,8 @@ class Task:
             elif ev.type == _FILE and ev.status in (_FAILED, _VANISHED):
                 code = self.lib.ptcp_err_name(ev.code).decode()
                 self.failed_files.append(FailedFile(ev.path, code, os.fsdecode(ev.text or b""), ev.sys or None))
+            elif ev.type == _FILE and ev.n_digests:
+                self.digests[ev.path] = digests_of(ev)
             elif ev.type == _WARNING:
                 self.warnings.append(os.fsdecode(ev.text))
                 if self.on_warning:
@@ -195,7 +203,8 @@ class Transfer(Task):
         r = n.initialized(self.lib, n.Result, "ptcp_result_init")
         self.lib.ptcp_transfer_result(self.handle, c.byref(r))
         return TransferResult(progress_of(r.progress), tuple(self.warnings), tuple(self.failed_files), r.seconds,
-                              r.advised_streams, r.predicted_bps, r.predicted_impact_percent, r.measured_bps)
+                              r.advised_streams, r.predicted_bps, r.predicted_impact_percent, r.measured_bps,
+                              self.digests)
 
 
 class Advise(Task):
@@ -242,10 +251,8 @@ class Advise(Task):
 
 
 def _entry_of(e):
-    digests = {n.ptcp().ptcp_digest_name(d.kind).decode(): d.hex.decode() for d in e.digest[:e.n_digests]} \
-        if e.n_digests else {}
     return Entry(e.path, _ENTRY_TYPES[e.type], e.mode, e.bytes, e.disk_bytes, e.mtime_s * 10**9 + e.mtime_ns, e.target,
-                 e.entries, digests)
+                 e.entries, digests_of(e))
 
 
 class _Connections:

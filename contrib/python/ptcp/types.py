@@ -60,6 +60,7 @@ class TransferResult(_Result):
     predicted_bps: Optional[float]
     predicted_impact_percent: Optional[float]
     measured_bps: Optional[float]
+    digests: Mapping[bytes, Mapping[str, str]] = field(default_factory=dict, hash=False)  # of sent files, with `digest`
 
 
 @dataclass(frozen=True)

@@ -203,6 +203,9 @@ class Transfers(Case):
             [e] = asyncio.run(ptcp.aio.sum(f"{URL}/sums/d/b%0A", "md5", start=start, end=end, **TRUST))
             self.assertEqual(e.digests, {"md5": hashlib.md5(content[start:end]).hexdigest()})
         self.assertEqual(ptcp.ls(f"{URL}/sums", **TRUST)[0].digests, {})
+        sent = ptcp.send(self.file("digested", 3_000_000), f"{URL}/sums/sent", digest="md5", **TRUST)
+        with open(os.path.join(ROOT, "sums/sent"), "rb") as f:
+            self.assertEqual(list(sent.digests.values()), [{"md5": hashlib.md5(f.read()).hexdigest()}])
         for bad in "sha3", "", "md5,", []:
             with self.assertRaises(ptcp.UsageError):
                 ptcp.sum(f"{URL}/sums/a", bad, **TRUST)
