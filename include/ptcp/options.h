@@ -77,7 +77,9 @@
 	TEXTS(EACH, older.copy_dest, older.n_copy_dest, "copy-dest", "DIR", \
 	    "copy files that are missing from DIR at the destination") \
 	SWITCH(older.delete_excluded, "delete-excluded", 0, "with --delete: delete also what --exclude leaves out") \
-	SENT(older.exclusive, 4, EXCLUSIVE, true, "exclusive", 0, "fail files and links whose names exist, replace none")
+	SENT(older.exclusive, 4, EXCLUSIVE, true, "exclusive", 0, "fail files and links whose names exist, replace none") \
+	VALUE(TEXT, older.if_match, NULL, 0, 0, "if-match", "VERSION", \
+	    "replace the destination only if it has this version, as ptcp stat prints it")
 
 #define PTCP_OPTIONS_COPYING(SWITCH, SENT, VALUE, TEXTS) \
 	SENT(dry_run, 7, DRY_RUN, true, "dry-run", 'n', "print the files to transfer, change nothing") \

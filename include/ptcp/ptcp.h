@@ -438,6 +438,11 @@ struct ptcp_older {
 	/* Files and links whose names exist fail: PTCP_EREFUSED. The receiver decides while it names a complete file, so that
 	 * of several clients that create a file one succeeds; a link is examined before it is made */
 	bool exclusive;
+	/* The destination, a file, is replaced only if it has this version, SIZE@SECONDS.NANOSECONDS with its time of change:
+	 * else PTCP_EREFUSED with ESTALE. The receiver decides while it names the complete file, and ptcp writes the file
+	 * from nowhere else meanwhile; programs that write it without ptcp may. With one source, a file, or standard input;
+	 * not between two servers, nor with inplace, delete_extra or exclusive */
+	const char *if_match;
 };
 
 /* How much is sent of the data. */
@@ -734,7 +739,9 @@ enum ptcp_manage_op {
 	PTCP_MKDIR,
 	PTCP_REMOVE,
 	PTCP_RENAME,    /* two URLs: from, to; into `to` if that is a directory */
-	PTCP_SUM        /* digests of files, which the other host computes; links are followed for the paths themselves */
+	PTCP_SUM,       /* digests of files, which the other host computes; links are followed for the paths themselves */
+	PTCP_RMDIR,     /* empty directories */
+	PTCP_TOUCH      /* the time of change becomes the present; a missing file is made, empty */
 };
 enum ptcp_entry_type {
 	PTCP_ENTRY_UNKNOWN, /* type of a failure */
@@ -771,6 +778,7 @@ struct ptcp_manage_opts {
 	bool replace;   /* PTCP_RENAME: replace an existing file */
 	unsigned digests; /* PTCP_SUM: bits of enum ptcp_digest; 0: PTCP_SHA256 */
 	int64_t start, end; /* PTCP_SUM: of these bytes, as in struct ptcp_range; both 0: of all */
+	bool literal;   /* PTCP_LIST, PTCP_COUNT, PTCP_REMOVE: wildcards are characters like others */
 	/* Each listed entry, in no order; each sum of PTCP_COUNT; each file of PTCP_SUM; each failure. On the thread that runs the task; or
 	 * NULL */
 	void (*entry)(void *arg, const struct ptcp_entry *e);
@@ -787,8 +795,8 @@ struct ptcp_manage_result {
 PTCP_API void ptcp_manage_opts_init(struct ptcp_manage_opts *o);
 PTCP_API void ptcp_manage_result_init(struct ptcp_manage_result *r);
 /* A task that works on paths of one host, "ptcp://HOST/PATH", "HOST:PATH" or "ssh://HOST/PATH", with the rights of that
- * server's user; PTCP_MKDIR, PTCP_REMOVE and PTCP_RENAME need permission to write. Wildcards are expanded by the server
- * (see ptcp-ls(1)), except for PTCP_MKDIR and PTCP_RENAME. ptcp_task_run() calls `entry`; its result is PTCP_EPARTIAL
+ * server's user; all but PTCP_LIST and PTCP_COUNT need permission to write. Wildcards of PTCP_LIST, PTCP_COUNT and
+ * PTCP_REMOVE are expanded by the server (see ptcp-ls(1)), unless `literal`. ptcp_task_run() calls `entry`; its result is PTCP_EPARTIAL
  * if some paths failed. If the only path fails, the task's error has the code, cause and sentence of that failure.
  * PTCP_EUSAGE: several hosts, a local path, or an option of another `op`. */
 PTCP_API int ptcp_manage_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, enum ptcp_manage_op op,
@@ -836,6 +844,31 @@ PTCP_API void ptcp_read_opts_init(struct ptcp_read_opts *o);
 PTCP_API int ptcp_read_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *url,
     const struct ptcp_read_opts *r, struct ptcp_err *e);
 
+/* Small files written to another host, without a transfer: name, data and rules travel at once on the control connection,
+ * and the server writes the file as any file of a transfer: under a hidden name, verified, and named when complete. */
+#define PTCP_WRITE_MAX (1u << 20) /* bytes; larger files are transfers */
+struct ptcp_write_opts {
+	size_t size;
+	const void *data;     /* copied */
+	size_t bytes;         /* at most PTCP_WRITE_MAX */
+	/* Mode of the file, 0 to 0777. -1: as of cp, an existing file keeps its mode, and a new one has 0666 less the
+	 * umask of the server */
+	int mode;
+	/* Time of change. Without set_mtime the time of writing, and later than that of the replaced file */
+	bool set_mtime;
+	int64_t mtime_s;
+	unsigned mtime_ns;
+	/* The file as it was published: path as in the URL, size, mode and time of change. May be NULL */
+	void (*written)(void *arg, const struct ptcp_entry *file);
+	void *arg;
+};
+PTCP_API void ptcp_write_opts_init(struct ptcp_write_opts *o);
+/* A task that writes the file "ptcp://HOST/PATH", "HOST:PATH" or "ssh://HOST/PATH". Of the transfer's options, beside those
+ * of the connection, older.exclusive, older.if_match, no_mkpath and fsync are obeyed. While another transfer writes the
+ * file, the task waits. PTCP_EUSAGE: a local path, more data than PTCP_WRITE_MAX, or a rate. */
+PTCP_API int ptcp_write_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *url,
+    const struct ptcp_write_opts *w, struct ptcp_err *e);
+
 /* Connections that outlive tasks: a task on remote files that ptcp_task_keep() gives a handle takes over a connection to
  * its host, and leaves it to the next task at its end, up to 8 at a time, for 45 s each. Any thread. Tasks with another
  * config_dir, other fingerprints or another family share none. Not through ssh. After fork() the child makes connections
@@ -844,7 +877,8 @@ struct ptcp_host;
 PTCP_API int ptcp_host_open(struct ptcp_host **out, struct ptcp_err *e);
 /* After the end of its tasks; NULL is fine. */
 PTCP_API void ptcp_host_close(struct ptcp_host *h);
-/* Before the task starts. PTCP_EUSAGE: neither of ptcp_manage_new(), ptcp_read_new() nor ptcp_clean_new(). */
+/* Before the task starts. PTCP_EUSAGE: neither of ptcp_manage_new(), ptcp_read_new(), ptcp_write_new() nor
+ * ptcp_clean_new(). */
 PTCP_API int ptcp_task_keep(struct ptcp_task *t, struct ptcp_host *h, struct ptcp_err *e);
 
 /* The number of URLs, from the first on, that name the same host as the first: at least 1 unless n is 0. */

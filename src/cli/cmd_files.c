@@ -1,4 +1,4 @@
-/* ptcp ls, du, mkdir, rm and mv: files and directories of another host. */
+/* ptcp ls, stat, du, mkdir, rmdir, rm and mv: files and directories of another host. */
 #include <limits.h>
 #include <ptcp/ptcp.h>
 #include <stdio.h>
@@ -19,6 +19,7 @@ struct files_args {
 	struct client_opts connect; /* first */
 	struct ptcp_manage_opts opts;
 	bool detailed;
+	bool described; /* ptcp stat */
 	struct ptcp_entry *listed; /* collected until all are known and sorted; strings on the heap */
 	size_t n_listed, cap_listed;
 	bool no_memory;
@@ -165,14 +166,32 @@ static void print_detailed(const struct ptcp_entry *e, int width)
 		print_name(e->target, "\n");
 }
 
+/* As --if-match takes it. */
+static const char *version_text(char out[64], const struct ptcp_entry *e)
+{
+	snprintf(out, 64, "%llu@%lld.%09u", (unsigned long long)e->bytes, (long long)e->mtime_s, e->mtime_ns);
+	return out;
+}
+
 static void print_json_entry(const struct ptcp_entry *e)
 {
-	char mode[8];
+	bool file = e->type == PTCP_ENTRY_FILE;
+	char mode[8], version[64];
 
 	snprintf(mode, sizeof mode, "%04o", e->mode & 07777);
-	json_line(json_pack("{s:s, s:o, s:s, s:s, s:o, s:f, s:o}", "event", "entry", "path", json_text(e->path), "type",
-	    type_name(e->type), "mode", mode, "bytes", json_count(e->bytes), "mtime_s",
-	    (double)e->mtime_s + e->mtime_ns / 1e9, "target", json_text(e->target)));
+	json_line(json_pack("{s:s, s:o, s:s, s:s, s:o, s:f, s:o, s:o}", "event", "entry", "path", json_text(e->path),
+	    "type", type_name(e->type), "mode", mode, "bytes", json_count(e->bytes), "mtime_s",
+	    (double)e->mtime_s + e->mtime_ns / 1e9, "target", json_text(e->target), "version",
+	    file ? json_text(version_text(version, e)) : json_null()));
+}
+
+static void print_described(const struct ptcp_entry *e)
+{
+	char version[64];
+
+	print_detailed(e, 1);
+	if (e->type == PTCP_ENTRY_FILE)
+		printf("version %s\n", version_text(version, e));
 }
 
 static void print_listed(struct files_args *a)
@@ -190,6 +209,8 @@ static void print_listed(struct files_args *a)
 
 		if (a->connect.log.json)
 			print_json_entry(e);
+		else if (a->described)
+			print_described(e);
 		else if (a->detailed)
 			print_detailed(e, width);
 		else
@@ -288,7 +309,7 @@ static void print_quota(const struct files_args *a, const struct ptcp_manage_res
 	    quota > sum->quota_used_bytes ? quota - sum->quota_used_bytes : 0));
 }
 
-static int run(const struct command *c, enum ptcp_manage_op op, int argc, char **argv)
+static int run(const struct command *c, enum ptcp_manage_op op, bool described, int argc, char **argv)
 {
 	struct ptcp_manage_result sum;
 	struct ptcp_err e = { .code = 0 };
@@ -300,6 +321,7 @@ static int run(const struct command *c, enum ptcp_manage_op op, int argc, char *
 	ptcp_manage_result_init(&sum);
 	a.opts.entry = on_entry;
 	a.opts.arg = &a;
+	a.described = a.opts.itself = a.opts.literal = described;
 	if ((r = connect_parse(&a.connect, c, argc, argv, &n, NULL, &e)) == 0) {
 		connect_show_streams(&a.connect);
 		r = run_hosts(&a, op, argv, (size_t)n, &sum, &e);
@@ -312,11 +334,21 @@ static int run(const struct command *c, enum ptcp_manage_op op, int argc, char *
 	return r < 0 ? fail(&a, &e) : command_end(c, r, &e);
 }
 
-static int run_ls(const struct command *c, int argc, char **argv) { return run(c, PTCP_LIST, argc, argv); }
-static int run_du(const struct command *c, int argc, char **argv) { return run(c, PTCP_COUNT, argc, argv); }
-static int run_mkdir(const struct command *c, int argc, char **argv) { return run(c, PTCP_MKDIR, argc, argv); }
-static int run_rm(const struct command *c, int argc, char **argv) { return run(c, PTCP_REMOVE, argc, argv); }
-static int run_mv(const struct command *c, int argc, char **argv) { return run(c, PTCP_RENAME, argc, argv); }
+static int run_ls(const struct command *c, int argc, char **argv) { return run(c, PTCP_LIST, false, argc, argv); }
+static int run_du(const struct command *c, int argc, char **argv) { return run(c, PTCP_COUNT, false, argc, argv); }
+static int run_mkdir(const struct command *c, int argc, char **argv) { return run(c, PTCP_MKDIR, false, argc, argv); }
+static int run_rmdir(const struct command *c, int argc, char **argv)
+{
+	return run(c, PTCP_RMDIR, false, argc, argv);
+}
+
+static int run_stat(const struct command *c, int argc, char **argv)
+{
+	return run(c, PTCP_LIST, true, argc, argv);
+}
+
+static int run_rm(const struct command *c, int argc, char **argv) { return run(c, PTCP_REMOVE, false, argc, argv); }
+static int run_mv(const struct command *c, int argc, char **argv) { return run(c, PTCP_RENAME, false, argc, argv); }
 
 #define COMMON GROUP_CONNECTION, GROUP_SSH, GROUP_LOG, GROUP_END
 static const struct opt_group ls_tables[] = { GROUP_OWN(ls_options), COMMON };
@@ -331,6 +363,10 @@ const struct command command_du = { "du", "[options] URL...", "print the sizes o
 	du_tables, 1, INT_MAX, "needs a file or directory on another host" };
 const struct command command_mkdir = { "mkdir", "[options] URL...", "make directories on a remote host", run_mkdir,
 	mkdir_tables, 1, INT_MAX, "needs a directory on another host" };
+const struct command command_rmdir = { "rmdir", "[options] URL...", "remove empty directories of a remote host",
+	run_rmdir, du_tables, 1, INT_MAX, "needs a directory on another host" };
+const struct command command_stat = { "stat", "[options] URL", "describe a file or directory of a remote host",
+	run_stat, du_tables, 1, 1, "needs a file or directory on another host" };
 const struct command command_rm = { "rm", "[options] URL...", "remove files and directories of a remote host", run_rm,
 	rm_tables, 1, INT_MAX, "needs a file or directory on another host" };
 const struct command command_mv = { "mv", "[options] URL URL", "rename a file or directory on a remote host", run_mv,

@@ -30,6 +30,13 @@ static void manage_task_report(struct ptcp_task *t, const struct ptcp_entry *ent
 		o->entry(o->arg, entry);
 }
 
+struct ptcp_entry remote_job_entry(const struct wire_listed *f, const char *path)
+{
+	return (struct ptcp_entry){ .path = path, .type = (enum ptcp_entry_type)f->type, .mode = f->mode,
+		.bytes = f->bytes, .disk_bytes = f->disk_bytes, .entries = f->entries, .mtime_s = f->mtime_s,
+		.mtime_ns = f->mtime_ns };
+}
+
 static int on_failed(struct ptcp_task *t, const char *path, size_t url, const struct wire_listed *f,
     struct ptcp_err *e)
 {
@@ -80,10 +87,8 @@ int remote_job_listed(struct ptcp_task *t, const struct wire_listed *f, struct p
 {
 	struct remote_job *h = t->remote_job;
 	char path[WIRE_PATH_MAX + 1], target[WIRE_PATH_MAX + 1];
-	struct ptcp_entry entry = { .type = (enum ptcp_entry_type)f->type, .mode = f->mode, .bytes = f->bytes,
-		.disk_bytes = f->disk_bytes, .entries = f->entries, .mtime_s = f->mtime_s, .mtime_ns = f->mtime_ns };
+	struct ptcp_entry entry = remote_job_entry(f, span_copy(path, f->path));
 
-	entry.path = span_copy(path, f->path);
 	entry.url = h->op == PTCP_SUM ? url_of(t, f->path, &h->next_url) : SIZE_MAX;
 	if (f->why.code != 0)
 		return on_failed(t, path, entry.url, f, e);
@@ -145,12 +150,13 @@ void remote_job_put_manage(struct ptcp_task *t)
 {
 	static const uint8_t op[] = { [PTCP_LIST] = WIRE_MANAGE_LIST, [PTCP_COUNT] = WIRE_MANAGE_COUNT,
 		[PTCP_MKDIR] = WIRE_MANAGE_MKDIR, [PTCP_REMOVE] = WIRE_MANAGE_REMOVE,
-		[PTCP_RENAME] = WIRE_MANAGE_RENAME, [PTCP_SUM] = WIRE_SUM_OP };
+		[PTCP_RENAME] = WIRE_MANAGE_RENAME, [PTCP_SUM] = WIRE_SUM_OP, [PTCP_RMDIR] = WIRE_MANAGE_RMDIR,
+		[PTCP_TOUCH] = WIRE_MANAGE_TOUCH };
 	const struct ptcp_manage_opts *o = &t->remote_job->manage;
 	const struct wire_manage f = { .op = op[t->remote_job->op],
 		.flags = (o->recursive ? WIRE_MANAGE_RECURSIVE : 0) | (o->hidden ? WIRE_MANAGE_HIDDEN : 0) |
 		    (o->itself ? WIRE_MANAGE_ITSELF : 0) | (o->parents ? WIRE_MANAGE_PARENTS : 0) |
-		    (o->replace ? WIRE_MANAGE_REPLACE : 0),
+		    (o->replace ? WIRE_MANAGE_REPLACE : 0) | (o->literal ? WIRE_MANAGE_LITERAL : 0),
 		.n_paths = t->files.n_open_paths, .paths = { t->files.open_paths, t->files.open_paths_bytes } };
 
 	if (t->remote_job->op == PTCP_SUM)
@@ -161,10 +167,11 @@ void remote_job_put_manage(struct ptcp_task *t)
 
 static int manage_opts_check(enum ptcp_manage_op op, size_t n, const struct ptcp_manage_opts *o, struct ptcp_err *e)
 {
-	if (op < PTCP_LIST || op > PTCP_SUM || n == 0 || (op == PTCP_RENAME && n != 2) ||
+	if (op < PTCP_LIST || op > PTCP_TOUCH || n == 0 || (op == PTCP_RENAME && n != 2) ||
 	    (o->recursive && op != PTCP_LIST && op != PTCP_REMOVE && op != PTCP_SUM) ||
 	    (op != PTCP_SUM && (o->digests != 0 || o->start != 0 || o->end != 0)) ||
 	    (o->digests & ~(unsigned)PTCP_DIGESTS_ALL) != 0 || ((o->hidden || o->itself) && op != PTCP_LIST) ||
+	    (o->literal && op != PTCP_LIST && op != PTCP_COUNT && op != PTCP_REMOVE) ||
 	    (o->parents && op != PTCP_MKDIR) || (o->replace && op != PTCP_RENAME))
 		return err_set(e, PTCP_EUSAGE, "an operation without its URLs, or an option of another operation");
 	return 0;
@@ -242,7 +249,7 @@ int ptcp_manage_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, 
 	    (r = task_name_target(t, e)) == 0) {
 		h->request = JOB_FRAMES_MANAGE_REQUESTED;
 		h->op = op;
-		if (op == PTCP_LIST && n == 1 && !expand_has_wildcard(t->target.path))
+		if (op == PTCP_LIST && n == 1 && (h->manage.literal || !expand_has_wildcard(t->target.path)))
 			h->known_prefix = prefix_of(t->target.path);
 	}
 	return task_made(out, t, r);

@@ -1,9 +1,10 @@
-/* Existing files at the receiving end: --delete-excluded, backups, --inplace, and older copies of files. */
+/* Existing files at the receiving end: --delete-excluded, backups, --inplace, --if-match, and older copies of files. */
 #include <string.h>
 
 #include "client/task_impl.h"
 #include "core/err.h"
 #include "store/reference.h"
+#include "store/rules.h"
 
 /* NULL: none. */
 static const char *suffix_of(const struct ptcp_older *o)
@@ -39,12 +40,35 @@ static int check_in_place(const struct ptcp_transfer_opts *o, struct ptcp_err *e
 	return 0;
 }
 
+static int take_match(struct ptcp_task *t, struct ptcp_err *e)
+{
+	const char *version = t->o.older.if_match;
+	struct store_match ignored;
+	int r;
+
+	if (t->remote_job != NULL)
+		return err_set(e, PTCP_ENOTYET, "--if-match: between two other hosts: not available yet (leave "
+		    "it out)");
+	if ((t->files.sends ? t->files.n_local : t->files.n_remote) != 1)
+		return err_set(e, PTCP_EUSAGE, "--if-match: needs one source, a file (name one)");
+	if (t->o.older.exclusive || t->o.wire.inplace || t->o.delete_extra ||
+	    t->o.older.n_link_dest + t->o.older.n_compare_dest + t->o.older.n_copy_dest > 0)
+		return err_set(e, PTCP_EUSAGE, "--if-match: neither with --exclusive, --inplace, --delete nor older "
+		    "copies (leave one of them out)");
+	if ((r = store_match_parse(&ignored, version, e)) < 0)
+		return err_while(e, r, "--if-match");
+	t->o.dest_is_file = true;
+	return t->files.sends ? task_add_path(t, WIRE_PATH_IF_MATCH, version, e) : 0;
+}
+
 static int take_backup(struct ptcp_task *t, struct ptcp_err *e)
 {
 	const struct ptcp_older *o = &t->o.older;
 	const char *suffix = suffix_of(o);
 	int r;
 
+	if (o->if_match != NULL && (r = take_match(t, e)) < 0)
+		return r;
 	if (t->o.wire.inplace && (r = check_in_place(&t->o, e)) < 0)
 		return r;
 	if (o->delete_excluded && !t->o.delete_extra)

@@ -24,8 +24,10 @@ struct read_task {
 
 void ptcp_read_opts_init(struct ptcp_read_opts *o) { *o = (struct ptcp_read_opts){ .size = sizeof *o }; }
 
-static void read_task_free(struct read_task *r)
+static void read_task_free(void *work)
 {
+	struct read_task *r = work;
+
 	free(r->ranges);
 	free(r);
 }
@@ -51,7 +53,7 @@ static size_t n_requested(const struct read_task *r)
 
 static void put_request(struct ptcp_task *t)
 {
-	struct read_task *r = t->remote_job->read;
+	struct read_task *r = t->remote_job->work;
 	struct span rest = { t->files.open_paths, t->files.open_paths_bytes };
 	struct wire_read f = { .n_ranges = (uint16_t)n_requested(r) };
 	uint8_t ranges[WIRE_RANGES_MAX * WIRE_RANGE_BYTES], flags;
@@ -75,9 +77,7 @@ static void put_request(struct ptcp_task *t)
 static void report_opened(const struct read_task *r, const struct wire_listed *f)
 {
 	char path[WIRE_PATH_MAX + 1];
-	const struct ptcp_entry entry = { .path = span_copy(path, f->path), .type = (enum ptcp_entry_type)f->type,
-		.mode = f->mode, .bytes = f->bytes, .disk_bytes = f->disk_bytes, .mtime_s = f->mtime_s,
-		.mtime_ns = f->mtime_ns };
+	const struct ptcp_entry entry = remote_job_entry(f, span_copy(path, f->path));
 
 	if (r->o.opened != NULL)
 		r->o.opened(r->o.arg, &entry);
@@ -106,13 +106,10 @@ static bool find_range(struct read_task *r)
 static int on_opened(struct ptcp_task *t, const struct wire_listed *f, struct ptcp_err *e)
 {
 	struct remote_job *h = t->remote_job;
-	struct read_task *r = h->read;
-	char path[WIRE_PATH_MAX + 1];
+	struct read_task *r = h->work;
 
-	if (f->why.code != 0 && h->failed_path == NULL) {
-		outbox_reason(&h->failure, &f->why);
-		return (h->failed_path = strdup(span_copy(path, f->path))) != NULL ? 0 : err_nomem(e);
-	}
+	if (f->why.code != 0 && h->failed_path == NULL)
+		return remote_job_fails(h, f, e);
 	if (f->why.code != 0 || r->described || f->type != WIRE_LISTED_FILE || f->bytes > WIRE_FILE_MAX)
 		return err_set(e, PTCP_EPROTO, "unexpected LISTED frame in an answer to READ");
 	if (r->opened && !is_same(&r->file, f))
@@ -129,7 +126,7 @@ static int on_opened(struct ptcp_task *t, const struct wire_listed *f, struct pt
 
 static int on_piece(struct ptcp_task *t, const struct job_piece *p, struct ptcp_err *e)
 {
-	struct read_task *r = t->remote_job->read;
+	struct read_task *r = t->remote_job->work;
 	const struct ptcp_piece piece = { .range = r->next, .offset = p->block.offset, .data = p->data.p,
 		.bytes = p->data.n };
 
@@ -151,20 +148,10 @@ static int on_piece(struct ptcp_task *t, const struct job_piece *p, struct ptcp_
 	return 0;
 }
 
-static int failed(struct ptcp_task *t, struct ptcp_err *e)
-{
-	const struct remote_job *h = t->remote_job;
-	char shown[TEXT_NAME_BYTES];
-
-	*e = h->failure;
-	return err_while(e, e->code, "%s", text_escape(shown, sizeof shown,
-	    h->failed_path[0] != '\0' ? h->failed_path : "."));
-}
-
 static int on_ended(struct ptcp_task *t, const struct wire_managed *f, struct ptcp_err *e)
 {
 	struct remote_job *h = t->remote_job;
-	struct read_task *r = h->read;
+	struct read_task *r = h->work;
 	struct ptcp_err why;
 
 	if (!f->final)
@@ -174,7 +161,7 @@ static int on_ended(struct ptcp_task *t, const struct wire_managed *f, struct pt
 	h->managed.entries = f->failed == 0;
 	h->managed.failed = f->failed;
 	if (f->failed > 0) {
-		failed(t, &why);
+		remote_job_failed(h, &why);
 		task_finish(t, &why);
 		return 0;
 	}
@@ -200,8 +187,9 @@ static int copy_ranges(struct read_task *r, struct ptcp_err *e)
 	return 0;
 }
 
-static int take_opts(struct read_task *r, const struct ptcp_read_opts *o, struct ptcp_err *e)
+static int take_opts(struct ptcp_task *t, const void *o, struct ptcp_err *e)
 {
+	struct read_task *r = t->remote_job->work;
 	int got;
 
 	ptcp_read_opts_init(&r->o);
@@ -213,24 +201,12 @@ static int take_opts(struct read_task *r, const struct ptcp_read_opts *o, struct
 	return copy_ranges(r, e);
 }
 
-static const struct read_ops read_ops = { .put = put_request, .opened = on_opened, .piece = on_piece, .ended = on_ended,
+static const struct work_ops read_ops = { .request = JOB_FRAMES_READ_REQUESTED, .bytes = sizeof(struct read_task),
+	.take = take_opts, .put = put_request, .opened = on_opened, .piece = on_piece, .ended = on_ended,
 	.free = read_task_free };
 
 int ptcp_read_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *url,
     const struct ptcp_read_opts *opts, struct ptcp_err *e)
 {
-	struct remote_job *h;
-	struct ptcp_task *t;
-	int r;
-
-	if ((r = remote_job_new_task(&t, o, e)) < 0)
-		return r;
-	h = t->remote_job;
-	h->read_ops = &read_ops;
-	if ((h->read = calloc(1, sizeof *h->read)) == NULL)
-		r = err_nomem(e);
-	else if ((r = take_opts(h->read, opts, e)) == 0 && (r = remote_job_take_urls(t, &url, 1, e)) == 0 &&
-	    (r = task_name_target(t, e)) == 0)
-		h->request = JOB_FRAMES_READ_REQUESTED;
-	return task_made(out, t, r);
+	return remote_job_new_work(out, o, url, &read_ops, opts, e);
 }

@@ -56,7 +56,7 @@ static void expired(struct ptcp_task *t)
 	const struct job_frames *j = &t->remote_job->frames;
 	struct ptcp_err why;
 
-	if (t->remote_job->read != NULL) { /* a callback may have waited, rather than the host */
+	if (t->remote_job->work != NULL) { /* a callback may have waited, rather than the host */
 		on_readable(t);
 		if (t->over || t->wait.pausing)
 			return;
@@ -165,12 +165,12 @@ static int on_frame(void *arg, unsigned type, const union job_frame *f, struct p
 	case WIRE_LEFTOVER: remote_job_leftover(t, &f->leftover); break;
 	case WIRE_CLEANED: remote_job_cleaned(t, &f->cleaned); break;
 	case WIRE_LISTED:
-		return t->remote_job->read != NULL ? t->remote_job->read_ops->opened(t, &f->listed, e) :
+		return t->remote_job->work != NULL ? t->remote_job->work_ops->opened(t, &f->listed, e) :
 		    remote_job_listed(t, &f->listed, e);
-	case WIRE_BLOCK: return t->remote_job->read_ops->piece(t, &f->piece, e);
+	case WIRE_BLOCK: return t->remote_job->work_ops->piece(t, &f->piece, e);
 	case WIRE_MANAGED:
-		if (t->remote_job->read != NULL)
-			return t->remote_job->read_ops->ended(t, &f->managed, e);
+		if (t->remote_job->work != NULL)
+			return t->remote_job->work_ops->ended(t, &f->managed, e);
 		remote_job_managed(t, &f->managed);
 		break;
 	case WIRE_LINK: return remote_job_link(t->remote_job, &f->link, e);
@@ -264,6 +264,22 @@ static int request(struct ptcp_task *t, struct ptcp_err *e)
 	return 0;
 }
 
+int remote_job_fails(struct remote_job *h, const struct wire_listed *f, struct ptcp_err *e)
+{
+	char path[WIRE_PATH_MAX + 1];
+
+	outbox_reason(&h->failure, &f->why);
+	return (h->failed_path = strdup(span_copy(path, f->path))) != NULL ? 0 : err_nomem(e);
+}
+
+void remote_job_failed(const struct remote_job *h, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+
+	*e = h->failure;
+	err_while(e, e->code, "%s", text_escape(shown, sizeof shown, h->failed_path[0] != '\0' ? h->failed_path : "."));
+}
+
 int remote_job_request_next(struct ptcp_task *t, struct ptcp_err *e)
 {
 	struct remote_job *h = t->remote_job;
@@ -311,8 +327,8 @@ static void free_job(struct remote_job *h)
 	free(h->link);
 	free(h->message);
 	free(h->failed_path);
-	if (h->read != NULL)
-		h->read_ops->free(h->read);
+	if (h->work != NULL)
+		h->work_ops->free(h->work);
 	job_frames_fini(&h->frames);
 	free(h);
 }
@@ -341,6 +357,25 @@ int remote_job_new_task(struct ptcp_task **out, const struct ptcp_transfer_opts 
 	if ((r = task_new(&t, o, e)) < 0)
 		return r;
 	return task_made(out, t, remote_job_new(t, &none, e));
+}
+
+int remote_job_new_work(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *url,
+    const struct work_ops *ops, const void *opts, struct ptcp_err *e)
+{
+	struct remote_job *h;
+	struct ptcp_task *t;
+	int r;
+
+	if ((r = remote_job_new_task(&t, o, e)) < 0)
+		return r;
+	h = t->remote_job;
+	h->work_ops = ops;
+	if ((h->work = calloc(1, ops->bytes)) == NULL)
+		r = err_nomem(e);
+	else if ((r = ops->take(t, opts, e)) == 0 && (r = remote_job_take_urls(t, &url, 1, e)) == 0 &&
+	    (r = task_name_target(t, e)) == 0)
+		h->request = ops->request;
+	return task_made(out, t, r);
 }
 
 /* ---- The request ---- */
@@ -458,8 +493,8 @@ int remote_job_put(struct ptcp_task *t, struct ptcp_err *e)
 		remote_job_put_manage(t);
 		return 0;
 	}
-	if (h->request == JOB_FRAMES_READ_REQUESTED) {
-		h->read_ops->put(t);
+	if (h->work != NULL) {
+		h->work_ops->put(t);
 		return 0;
 	}
 	if (h->request == JOB_FRAMES_STATUS_REQUESTED) {

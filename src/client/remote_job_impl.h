@@ -1,19 +1,22 @@
 /* The inside of requests to remote hosts, for remote_job.c (connection, request, answers), remote_query.c,
- * manage_task.c, read_task.c and measure_task.c. */
+ * manage_task.c, read_task.c, write_task.c and measure_task.c. */
 #ifndef CLIENT_REMOTE_JOB_IMPL_H
 #define CLIENT_REMOTE_JOB_IMPL_H
 
 #include "client/task_impl.h"
 #include "engine/job_frames.h"
 
-struct read_task;
-/* read_task.c: a request, and what the server answers. */
-struct read_ops {
+/* A request on one file, and what the server answers: read_task.c, write_task.c. */
+struct work_ops {
+	enum job_frames_state request;
+	size_t bytes; /* size of the state, zeroed at first */
+	int (*take)(struct ptcp_task *t, const void *opts, struct ptcp_err *e);
 	void (*put)(struct ptcp_task *t);
 	int (*opened)(struct ptcp_task *t, const struct wire_listed *f, struct ptcp_err *e);
+	/* NULL: only READ has pieces */
 	int (*piece)(struct ptcp_task *t, const struct job_piece *p, struct ptcp_err *e);
 	int (*ended)(struct ptcp_task *t, const struct wire_managed *f, struct ptcp_err *e);
-	void (*free)(struct read_task *r);
+	void (*free)(void *work);
 };
 
 struct remote_job {
@@ -21,7 +24,7 @@ struct remote_job {
 	struct ptcp_host *host;         /* keeps the connection for other tasks; NULL: none does */
 	bool reused, heard;             /* the connection is a kept one; the server has answered on it */
 	bool complete;                  /* the answer of work on files has come to its end */
-	enum job_frames_state request;  /* JOB_, TIMING_, STATUS_, LINKS_, CLEAN_, MANAGE_ or READ_REQUESTED */
+	enum job_frames_state request;  /* one of .._REQUESTED */
 	struct remote doer, other;      /* the host that carries out the job, and the third host; unused in queries */
 	enum wire_grant_mode mode;      /* what the grant permits the doer: WRITE, READ (the doer receives), PROBE */
 	char audience[PTCP_FINGERPRINT_BYTES]; /* identity of the third host; "": still unknown */
@@ -35,8 +38,8 @@ struct remote_job {
 	enum ptcp_manage_op op;         /* MANAGE_REQUESTED: of the paths in t->files.open_paths */
 	struct ptcp_manage_opts manage;
 	struct ptcp_manage_result managed;
-	struct read_task *read;         /* READ_REQUESTED: of the only path in t->files.open_paths; else NULL */
-	const struct read_ops *read_ops;
+	void *work;                     /* state of work_ops, on the only path in t->files.open_paths; or NULL */
+	const struct work_ops *work_ops;
 	size_t next_url;                /* PTCP_SUM: the URL behind the one that the last answer was about */
 	size_t known_prefix;            /* size of the part of each listed path that the user knows */
 	char *failed_path;              /* path of the first failure; NULL: none */
@@ -50,7 +53,7 @@ struct remote_job {
 static inline bool remote_job_is_on_files(const struct remote_job *h)
 {
 	return h->request == JOB_FRAMES_CLEAN_REQUESTED || h->request == JOB_FRAMES_MANAGE_REQUESTED ||
-	    h->request == JOB_FRAMES_READ_REQUESTED;
+	    h->request == JOB_FRAMES_READ_REQUESTED || h->request == JOB_FRAMES_WRITE_REQUESTED;
 }
 
 static inline bool remote_job_is_query(const struct remote_job *h)
@@ -95,6 +98,15 @@ int remote_job_take_urls(struct ptcp_task *t, const char *const *urls, size_t n,
 
 /* A task of one remote host. */
 int remote_job_new_task(struct ptcp_task **out, const struct ptcp_transfer_opts *o, struct ptcp_err *e);
+/* A task of such a request on one file; ops->take() takes the options. */
+int remote_job_new_work(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *url,
+    const struct work_ops *ops, const void *opts, struct ptcp_err *e);
+/* The entry of LISTED, except for the target. */
+struct ptcp_entry remote_job_entry(const struct wire_listed *f, const char *path);
+/* Remembers the failure of LISTED for remote_job_failed(). */
+int remote_job_fails(struct remote_job *h, const struct wire_listed *f, struct ptcp_err *e);
+/* The failure of the only path. */
+void remote_job_failed(const struct remote_job *h, struct ptcp_err *e);
 /* Sends the next request on files, after the complete answer to the one before. */
 int remote_job_request_next(struct ptcp_task *t, struct ptcp_err *e);
 

@@ -391,7 +391,8 @@ static int add_target(struct ptcp_task *t, struct session *sess, struct ptcp_err
 		return r;
 	if (!t->o.older.delete_excluded)
 		session_receive_filtered(sess, t->files.filter);
-	if ((r = session_receive_backup(sess, t->files.backup, e)) < 0)
+	if ((r = session_receive_backup(sess, t->files.backup, e)) < 0 ||
+	    (t->o.older.if_match != NULL && (r = session_receive_match(sess, t->o.older.if_match, e)) < 0))
 		return r;
 	for (i = 0; i < t->files.references.n; i++) {
 		const struct session_reference of = { .kind = t->files.references.kind, .own = true,

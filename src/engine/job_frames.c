@@ -149,16 +149,11 @@ static int on_totals(void *owner, unsigned type, const void *f, struct ptcp_err 
 	return on_frame(j, type, f, e);
 }
 
-/* BLOCK: a piece of a range, with its data as it is. */
-static int on_piece(void *owner, unsigned type, const void *f, struct ptcp_err *e)
+/* The BLOCK that was received, with its data as it is. */
+static int decode_piece(struct job_piece *p, struct span bytes, struct ptcp_err *e)
 {
-	struct job_frames *j = owner;
-	struct span bytes = frame_conn_bytes(&j->conn);
-	union job_frame q;
-	struct job_piece *p = &q.piece;
 	int r;
 
-	(void)f;
 	if (bytes.n < WIRE_BLOCK_HEAD_BYTES)
 		return err_set(e, PTCP_EPROTO, "malformed BLOCK frame");
 	if ((r = wire_block_decode(&p->block, bytes.p, e)) < 0)
@@ -167,7 +162,18 @@ static int on_piece(void *owner, unsigned type, const void *f, struct ptcp_err *
 		return err_set(e, PTCP_EPROTO, "malformed BLOCK frame");
 	p->fields = bytes.p + WIRE_HEADER_BYTES;
 	p->data = (struct span){ bytes.p + WIRE_BLOCK_HEAD_BYTES, p->block.length_bytes };
-	if ((r = wire_block_end_decode(&p->end, p->data.p + p->data.n, e)) < 0)
+	return wire_block_end_decode(&p->end, p->data.p + p->data.n, e);
+}
+
+/* BLOCK: a piece of a range. */
+static int on_piece(void *owner, unsigned type, const void *f, struct ptcp_err *e)
+{
+	struct job_frames *j = owner;
+	union job_frame q;
+	int r;
+
+	(void)f;
+	if ((r = decode_piece(&q.piece, frame_conn_bytes(&j->conn), e)) < 0)
 		return r;
 	j->conn.last_progress = j->conn.last_input;
 	return on_frame(j, type, &q, e);
@@ -214,7 +220,7 @@ static int on_part(void *owner, unsigned type, const void *f, struct ptcp_err *e
 	return 0;
 }
 
-/* STATUS, LINKS, CLEAN, MANAGE, READ or SUM: the whole request. */
+/* STATUS, LINKS, CLEAN, MANAGE, READ or SUM: the whole request; or the end of WRITE. */
 static int on_query(void *owner, unsigned type, const void *f, struct ptcp_err *e)
 {
 	struct job_frames *j = owner;
@@ -223,6 +229,40 @@ static int on_query(void *owner, unsigned type, const void *f, struct ptcp_err *
 		return trailing(e);
 	j->state = JOB_FRAMES_ANSWERING;
 	return on_frame(j, type, f, e);
+}
+
+/* WRITE: its BLOCKs follow. */
+static int on_write(void *owner, unsigned type, const void *f, struct ptcp_err *e)
+{
+	struct job_frames *j = owner;
+
+	j->written = 0;
+	j->to_write = ((const struct wire_write *)f)->size_bytes;
+	if (j->to_write == 0)
+		return on_query(j, type, f, e);
+	j->state = JOB_FRAMES_AWAIT_DATA;
+	j->conn.last_progress = j->conn.last_input;
+	return on_frame(j, type, f, e);
+}
+
+/* BLOCK: the next piece of the file to be written. */
+static int on_data(void *owner, unsigned type, const void *f, struct ptcp_err *e)
+{
+	struct job_frames *j = owner;
+	uint32_t left = j->to_write - j->written, n = left < WIRE_PIECE_BYTES ? left : WIRE_PIECE_BYTES;
+	union job_frame q;
+	int r;
+
+	(void)f;
+	if ((r = decode_piece(&q.piece, frame_conn_bytes(&j->conn), e)) < 0)
+		return r;
+	if (q.piece.block.id != wire_range_id(0) || q.piece.block.offset != j->written || q.piece.data.n != n)
+		return err_set(e, PTCP_EPROTO, "unexpected BLOCK frame behind WRITE");
+	j->written += n;
+	if (j->written == j->to_write)
+		return on_query(j, type, &q, e);
+	j->conn.last_progress = j->conn.last_input;
+	return on_frame(j, type, &q, e);
 }
 
 static struct span payload_of(struct span frame)
@@ -261,7 +301,8 @@ static int on_work(void *owner, unsigned type, const void *f, struct ptcp_err *e
 #define REQUESTED (BIT(JOB_REQUESTED) | BIT(TIMING_REQUESTED))
 #define RUNNING (BIT(JOB_RUNNING) | BIT(TIMING_RUNNING))
 #define QUERY (BIT(STATUS_REQUESTED) | BIT(LINKS_REQUESTED) | BIT(CLEAN_REQUESTED) | BIT(MANAGE_REQUESTED) | \
-	BIT(READ_REQUESTED))
+	BIT(READ_REQUESTED) | BIT(WRITE_REQUESTED))
+#define ON_FILES (BIT(MANAGE_REQUESTED) | BIT(READ_REQUESTED) | BIT(WRITE_REQUESTED))
 #define WORK_AWAITED (BIT(AWAIT_REQUEST) | BIT(AWAIT_NEXT))
 
 /* A handler changes the state, and passes the frame to the owner of the job connection. */
@@ -277,9 +318,9 @@ static const struct frame_rule rules[] = {
 	{ .type = WIRE_LINK, .states = BIT(LINKS_REQUESTED), .take = on_frame },
 	{ .type = WIRE_LEFTOVER, .states = BIT(CLEAN_REQUESTED), .take = on_listed },
 	{ .type = WIRE_CLEANED, .states = BIT(CLEAN_REQUESTED), .take = on_totals },
-	{ .type = WIRE_LISTED, .states = BIT(MANAGE_REQUESTED) | BIT(READ_REQUESTED), .take = on_listed },
+	{ .type = WIRE_LISTED, .states = ON_FILES, .take = on_listed },
 	{ .type = WIRE_BLOCK, .states = BIT(READ_REQUESTED), .take = on_piece, .undecoded = true },
-	{ .type = WIRE_MANAGED, .states = BIT(MANAGE_REQUESTED) | BIT(READ_REQUESTED), .take = on_totals },
+	{ .type = WIRE_MANAGED, .states = ON_FILES, .take = on_totals },
 	{ .type = WIRE_JOB, .states = BIT(AWAIT_REQUEST), .take = on_part },
 	{ .type = WIRE_GRANT, .states = BIT(AWAIT_GRANT), .take = on_part },
 	{ .type = WIRE_OPEN, .states = BIT(AWAIT_WORK), .take = on_work },
@@ -290,6 +331,8 @@ static const struct frame_rule rules[] = {
 	{ .type = WIRE_MANAGE, .states = WORK_AWAITED, .take = on_query },
 	{ .type = WIRE_READ, .states = WORK_AWAITED, .take = on_query },
 	{ .type = WIRE_SUM, .states = WORK_AWAITED, .take = on_query },
+	{ .type = WIRE_WRITE, .states = WORK_AWAITED, .take = on_write },
+	{ .type = WIRE_BLOCK, .states = BIT(AWAIT_DATA), .take = on_data, .undecoded = true },
 };
 
 int job_frames_input(struct job_frames *j, const uint8_t *p, size_t n, struct mono now, struct ptcp_err *e)
@@ -307,6 +350,7 @@ uint64_t job_frames_stall_ns(const struct job_frames *j)
 	case JOB_FRAMES_AWAIT_REQUEST:
 	case JOB_FRAMES_AWAIT_GRANT:
 	case JOB_FRAMES_AWAIT_WORK:
+	case JOB_FRAMES_AWAIT_DATA:
 		return REQUEST_NS;
 	case JOB_FRAMES_AWAIT_NEXT:
 		return NEXT_NS;
@@ -320,6 +364,7 @@ uint64_t job_frames_stall_ns(const struct job_frames *j)
 	case JOB_FRAMES_CLEAN_REQUESTED:
 	case JOB_FRAMES_MANAGE_REQUESTED:
 	case JOB_FRAMES_READ_REQUESTED:
+	case JOB_FRAMES_WRITE_REQUESTED:
 		return j->timeout_ns * QUERY_TIMEOUTS;
 	case JOB_FRAMES_LINKS_REQUESTED:
 		return j->timeout_ns;

@@ -3,12 +3,13 @@
  * clock: inputs are bytes and `now`, outputs are bytes and a deadline.
  *
  * client: JOB_REQUESTED > JOB_RUNNING (STARTED), TIMING_REQUESTED > TIMING_RUNNING (STARTED), STATUS_REQUESTED,
- *         LINKS_REQUESTED, CLEAN_REQUESTED, MANAGE_REQUESTED or READ_REQUESTED; each > CLOSED (END, ERROR, the last
- *         CLEANED or MANAGED), from which the next request on files may follow
+ *         LINKS_REQUESTED, CLEAN_REQUESTED, MANAGE_REQUESTED, READ_REQUESTED or WRITE_REQUESTED; each > CLOSED (END,
+ *         ERROR, the last CLEANED or MANAGED), from which the next request on files may follow
  * server: AWAIT_REQUEST > AWAIT_GRANT (JOB) > AWAIT_WORK (GRANT) > ANSWERING (OPEN, PROBE), or
  *         AWAIT_REQUEST > ANSWERING (STATUS, LINKS, CLEAN, MANAGE, READ, SUM); each > CLOSED. After work on files:
- *         ANSWERING > AWAIT_NEXT > ANSWERING (CLEAN, MANAGE, READ, SUM). A client waits for the answer to SUM in
- *         MANAGE_REQUESTED */
+ *         ANSWERING > AWAIT_NEXT > ANSWERING (CLEAN, MANAGE, READ, SUM). Instead of one of these: > AWAIT_DATA
+ *         (WRITE) > ANSWERING (the last BLOCK), or of an empty file > ANSWERING (WRITE). A client waits for the
+ *         answer to SUM in MANAGE_REQUESTED */
 #ifndef ENGINE_JOB_FRAMES_H
 #define ENGINE_JOB_FRAMES_H
 
@@ -18,9 +19,10 @@
 #include "wire/jobs.h"
 
 #define JOB_FRAMES_STATES(X) \
-	X(AWAIT_REQUEST) X(AWAIT_GRANT) X(AWAIT_WORK) X(AWAIT_NEXT) X(ANSWERING) \
+	X(AWAIT_REQUEST) X(AWAIT_GRANT) X(AWAIT_WORK) X(AWAIT_NEXT) X(AWAIT_DATA) X(ANSWERING) \
 	X(JOB_REQUESTED) X(JOB_RUNNING) X(TIMING_REQUESTED) X(TIMING_RUNNING) \
 	X(STATUS_REQUESTED) X(LINKS_REQUESTED) X(CLEAN_REQUESTED) X(MANAGE_REQUESTED) X(READ_REQUESTED) \
+	X(WRITE_REQUESTED) \
 	X(CLOSED)
 
 enum job_frames_state {
@@ -66,6 +68,7 @@ union job_frame {
 	struct wire_managed managed;
 	struct wire_read read;
 	struct wire_sum sum;
+	struct wire_write write;
 	struct job_piece piece; /* BLOCK */
 	struct wire_job job;
 	struct wire_grant grant;
@@ -95,6 +98,7 @@ struct job_frames {
 	unsigned n_samples;
 	unsigned n_listed;             /* LEFTOVER or LISTED frames */
 	uint64_t samples_ns;           /* sum of their delays */
+	uint32_t written, to_write;    /* server: data of BLOCKs so far, and size of the file of WRITE */
 };
 
 /* A server begins to wait for a request. */
@@ -102,7 +106,7 @@ void job_frames_await(struct job_frames *j, struct mono now);
 /* Work on files is done, and its last frame put: waits for another request on files, for a minute. */
 void job_frames_await_next(struct job_frames *j, struct mono now);
 /* A client has put the frames of its request into conn.out; `state` is one of ..._REQUESTED. After a complete answer to
- * work on files, one of CLEAN_, MANAGE_ and READ_REQUESTED may follow on the same connection. */
+ * work on files, one of CLEAN_, MANAGE_, READ_ and WRITE_REQUESTED may follow on the same connection. */
 void job_frames_requested(struct job_frames *j, enum job_frames_state state, struct mono now);
 void job_frames_fini(struct job_frames *j);
 
@@ -124,7 +128,8 @@ bool job_frames_resume(struct job_frames *j);
 
 /* Maximum time without progress in this state: a client's job 120 timeouts, or 2,880 while the server verifies; a
  * measurement 12 without a SAMPLE, a status query, a cleaning or work on files 12, a link query 1; a server's peer
- * 10 s for its request, a minute for the next one, and 2 s to close the connection after the last frame. */
+ * 10 s for its request and for each BLOCK of WRITE, a minute for the next request, and 2 s to close the connection
+ * after the last frame. */
 uint64_t job_frames_stall_ns(const struct job_frames *j);
 
 #endif

@@ -21,11 +21,15 @@ static void job_free(struct file_job *j)
 {
 	struct memory_account *memory = j->memory;
 	struct job_set *t = j->set;
+	bool started = j->started;
 
 	j->memory = NULL; /* its lists have memory of the account until the end */
+	timer_free(j->timer);
 	file_job_fini(j);
 	j->ops->free(j);
 	memory_account_free(memory);
+	if (!started)
+		return;
 	t->n_file_jobs--;
 	t->gone(t->arg);
 }
@@ -135,31 +139,103 @@ static void put_found(struct file_job *j)
 	buf_consume(&j->found.b, n);
 }
 
+static void on_timer(void *arg);
+static void go_on(struct file_job *j);
+
+static void put_totals_when_due(struct file_job *j, bool final)
+{
+	if (!final && mono_diff_ns(mono_now(), j->reported) < REPORT_NS)
+		return;
+	j->ops->put_totals(j, j->reports.out, final);
+	j->reported = mono_now();
+}
+
+/* The client hears of a job that waits. */
+static void wait_until(struct file_job *j, struct mono at)
+{
+	struct ptcp_err why;
+
+	if (j->timer == NULL && timer_new(&j->timer, j->set->context->control, on_timer, j, &why) < 0) {
+		over(j, &why);
+		return;
+	}
+	j->timed = true;
+	timer_set(j->timer, mono_min(at, mono_add_ns(j->reported, REPORT_NS)));
+}
+
+/* What the last step has found is the client's. */
+static void deliver(struct file_job *j)
+{
+	bool done = j->call.result == 0;
+
+	put_found(j);
+	put_totals_when_due(j, done);
+	if (done) {
+		over(j, NULL);
+		return;
+	}
+	j->phase = j->again_ns > 0 ? FILE_JOB_AGAIN : FILE_JOB_STEPS;
+	j->again = mono_add_ns(mono_now(), j->again_ns);
+	j->waits = j->reports.flush(j->conn);
+	if (!j->waits)
+		go_on(j);
+}
+
+static void pace(struct file_job *j)
+{
+	struct pacing *p = &j->set->context->pacing;
+	struct pacer *limit = j->ops->receives ? &p->in : &p->out;
+	uint64_t moved = j->ops->moved != NULL ? j->ops->moved(j) : 0;
+	struct mono at;
+	size_t n;
+
+	j->phase = FILE_JOB_PACED;
+	while (j->paced < moved && pacer_limits(limit)) {
+		if ((n = pacer_take(limit, &j->limit_turn, mono_now(), &at)) == 0) {
+			wait_until(j, at);
+			return;
+		}
+		j->paced += n;
+	}
+	j->paced = moved;
+	deliver(j);
+}
+
+static void go_on(struct file_job *j)
+{
+	if (j->phase == FILE_JOB_PACED) {
+		pace(j);
+	} else if (j->phase == FILE_JOB_AGAIN && mono_now().ns < j->again.ns) {
+		wait_until(j, j->again);
+	} else {
+		j->again_ns = 0;
+		next_step(j);
+	}
+}
+
+static void on_timer(void *arg)
+{
+	struct file_job *j = arg;
+
+	j->timed = false;
+	put_totals_when_due(j, false);
+	j->waits = j->reports.flush(j->conn);
+	if (!j->waits)
+		go_on(j);
+}
+
 static void on_step(struct io_call *k)
 {
 	struct file_job *j = CONTAINER_OF(k, struct file_job, call);
-	bool done = k->result == 0;
 
 	if (j->ops->takes_turns)
 		end_turn(j->set);
 	if (j->conn != NULL && j->found.failed)
 		k->result = err_nomem(&k->why);
-	if (j->conn == NULL || k->result < 0) {
+	if (j->conn == NULL || k->result < 0)
 		over(j, k->result < 0 ? &k->why : NULL);
-		return;
-	}
-	put_found(j);
-	if (done || mono_diff_ns(mono_now(), j->reported) >= REPORT_NS) {
-		j->ops->put_totals(j, j->reports.out, done);
-		j->reported = mono_now();
-	}
-	if (done) {
-		over(j, NULL);
-		return;
-	}
-	j->waits = j->reports.flush(j->conn);
-	if (!j->waits)
-		next_step(j);
+	else
+		pace(j);
 }
 
 void file_job_resume(struct file_job *j)
@@ -167,15 +243,19 @@ void file_job_resume(struct file_job *j)
 	if (!j->waits)
 		return;
 	j->waits = false;
-	next_step(j);
+	go_on(j);
 }
 
 void file_job_leave(struct file_job *j)
 {
 	j->conn = NULL;
+	if (!j->started) {
+		job_free(j);
+		return;
+	}
 	if (j->queued)
 		leave_queue(j);
-	else if (!j->waits)
+	else if (!j->waits && !j->timed)
 		return;
 	over(j, NULL);
 }
@@ -218,5 +298,6 @@ int file_job_init(struct file_job *j, const struct file_job_ops *ops, struct job
 void file_job_start(struct file_job *j)
 {
 	j->set->n_file_jobs++;
+	j->started = true;
 	request_find(&j->request, on_found);
 }

@@ -5,6 +5,7 @@
 #define SERVER_FILE_JOB_H
 
 #include "conn/io_call.h"
+#include "core/pacer.h"
 #include "server/job.h"
 #include "server/request.h"
 
@@ -16,10 +17,14 @@ struct file_job;
 struct file_job_ops {
 	bool exclusive;   /* a client has one at a time */
 	bool takes_turns; /* keeps a processor busy: few steps run at a time, those of all clients in turn */
+	/* Bytes of files sent so far, or received: the next frames wait until the limit of the rate permits them. NULL:
+	 * none. */
+	uint64_t (*moved)(const struct file_job *j);
+	bool receives;
 	/* The request has found its paths. */
 	int (*begin)(struct file_job *j, struct ptcp_err *e);
-	/* I/O thread: works on up to FILE_JOB_STEP_ENTRIES entries, and reports them in j->found. 1: more remain; 0:
-	 * done; or an error for the client. */
+	/* I/O thread: works on up to FILE_JOB_STEP_ENTRIES entries, and reports them in j->found. 1: more remain, after
+	 * j->again_ns if that was set; 0: done; or an error for the client. */
 	int (*step)(struct file_job *j, struct ptcp_err *e);
 	/* Puts the totals so far. */
 	void (*put_totals)(const struct file_job *j, struct outbox *out, bool final);
@@ -40,7 +45,16 @@ struct file_job {
 	struct memory_account *memory; /* NULL: no limit */
 	struct request request;
 	struct outbox found;   /* frames of a step; of the I/O thread during the step */
+	bool started;          /* the job runs, since file_job_start() */
 	bool waits;            /* the job waits for the client to read */
+	/* PACED: what the step has found waits until the rate permits its bytes, those after the first `paced`. AGAIN:
+	 * the next step waits, as the last one asked. */
+	enum { FILE_JOB_STEPS, FILE_JOB_PACED, FILE_JOB_AGAIN } phase;
+	struct pacer_turn limit_turn;
+	uint64_t paced, again_ns;
+	struct mono again;
+	struct timer *timer;   /* NULL: not needed yet */
+	bool timed;            /* the timer is set */
 	struct mono since, reported;
 	struct io_call call;   /* the step */
 	struct list turn;      /* among those that wait for theirs */
@@ -55,7 +69,7 @@ void file_job_fini(struct file_job *j);
 void file_job_start(struct file_job *j);
 /* The client has read: continues. */
 void file_job_resume(struct file_job *j);
-/* The connection has ended: stops after the present step. */
+/* The connection has ended: stops after the present step; a job that has not started is freed. */
 void file_job_leave(struct file_job *j);
 /* Any thread: at most max bytes of a text. */
 struct span file_job_cut(const char *s, size_t max);
@@ -73,5 +87,10 @@ int summing_new(struct file_job **out, struct job_set *t, const struct job_clien
     struct ptcp_err *e);
 int reading_new(struct file_job **out, struct job_set *t, const struct job_client *c, const struct wire_read *f,
     struct ptcp_err *e);
+/* Starts with the last byte of the file: at once if it is empty, else by writing_take(). */
+int writing_new(struct file_job **out, struct job_set *t, const struct job_client *c, const struct wire_write *f,
+    struct ptcp_err *e);
+/* The next BLOCK of the file. PTCP_EVERIFY: it has arrived altered. */
+int writing_take(struct file_job *j, const struct job_piece *p, struct ptcp_err *e);
 
 #endif

@@ -199,13 +199,15 @@ static int on_frame(void *arg, unsigned type, const union job_frame *f, struct p
 	const struct job_client client = { c, c->fingerprint, c->address, &c->auth,
 		{ &c->frames.conn.out, flush_or_pause, filed } };
 
-	if (c->set->ephemeral && type != WIRE_CLEAN && type != WIRE_MANAGE && type != WIRE_READ &&
-	    type != WIRE_SUM)
+	if (c->set->ephemeral && type != WIRE_CLEAN && type != WIRE_MANAGE && type != WIRE_READ && type != WIRE_SUM &&
+	    type != WIRE_WRITE && type != WIRE_BLOCK)
 		return err_set(e, PTCP_EREFUSED,
 		    "jobs: not accepted (this server was started for one session, through ssh)");
 	switch (type) {
 	case WIRE_CLEAN: return on_clean(c, &client, &f->clean, e);
 	case WIRE_MANAGE: return managing_new(&c->file_job, c->set, &client, &f->manage, e);
+	case WIRE_WRITE: return writing_new(&c->file_job, c->set, &client, &f->write, e);
+	case WIRE_BLOCK: return writing_take(c->file_job, &f->piece, e);
 	case WIRE_READ: return reading_new(&c->file_job, c->set, &client, &f->read, e);
 	case WIRE_SUM: return summing_new(&c->file_job, c->set, &client, &f->sum, e);
 	case WIRE_STATUS: return on_status(c, &f->status, e);

@@ -347,8 +347,10 @@ static int next_path(void *arg, struct ptcp_err *e)
 	m->next_match = 0;
 	if (m->next == a->n_paths)
 		return 0;
-	if (m->op == WIRE_MANAGE_MKDIR || m->op == WIRE_MANAGE_RENAME)
+	if (m->op > WIRE_MANAGE_COUNT && m->op != WIRE_MANAGE_REMOVE)
 		return change(m, e);
+	if ((m->flags & WIRE_MANAGE_LITERAL) != 0)
+		return (r = begin_path(m, request_path(a, m->next++), e)) < 0 ? r : 1;
 	return (r = expand_new(&m->expand, request_path(a, m->next++), request_open, a, a->memory, e)) < 0 ? r : 1;
 }
 
@@ -383,7 +385,8 @@ static void put_totals(const struct file_job *j, struct outbox *out, bool final)
 }
 
 static const char *const works[] = { [WIRE_SUM_OP] = "sum", [WIRE_MANAGE_LIST] = "list", [WIRE_MANAGE_COUNT] = "count",
-	[WIRE_MANAGE_MKDIR] = "mkdir", [WIRE_MANAGE_REMOVE] = "remove", [WIRE_MANAGE_RENAME] = "rename" };
+	[WIRE_MANAGE_MKDIR] = "mkdir", [WIRE_MANAGE_REMOVE] = "remove", [WIRE_MANAGE_RENAME] = "rename",
+	[WIRE_MANAGE_RMDIR] = "rmdir", [WIRE_MANAGE_TOUCH] = "touch" };
 
 static void managing_record(const struct file_job *j, struct ptcp_server_record *r)
 {

@@ -1,4 +1,4 @@
-/* Changes of single names: ptcp mkdir, ptcp mv. */
+/* Changes of single names: ptcp mkdir, rmdir, touch and mv. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +81,25 @@ static int make_parents(struct managing *m, char *path, struct ptcp_err *e)
 	return r;
 }
 
+/* RMDIR or TOUCH. */
+static int change_one(struct managing *m, const char *path, struct ptcp_err *e)
+{
+	char name[DESTINATION_NAME_BYTES], text[DIR_PATH_TEXT_BYTES];
+	struct ptcp_err why;
+	struct dir *d;
+	int r;
+
+	if ((r = managing_find_name(m, path, &d, name, e)) < 0)
+		return r;
+	r = m->op == WIRE_MANAGE_RMDIR ? manage_remove_dir(d, name, &why) : manage_touch(d, name, &why);
+	if (r < 0)
+		fs_err_strip(e, &why, dir_path_text(d, name, text, sizeof text));
+	else
+		r = dir_sync(d, e);
+	dir_unref(d);
+	return r;
+}
+
 static int make(struct managing *m, const char *path, struct ptcp_err *e)
 {
 	char *plain;
@@ -139,7 +158,7 @@ int managing_change(struct managing *m, const char **path, struct ptcp_err *e)
 		r = rename_path(m, *path, request_path(a, 1), e);
 		m->next = a->n_paths;
 	} else {
-		r = make(m, *path, e);
+		r = (m->op == WIRE_MANAGE_MKDIR ? make : change_one)(m, *path, e);
 		m->next++;
 	}
 	return r;

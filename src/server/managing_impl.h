@@ -57,7 +57,7 @@ void managing_put_listed(struct managing *m, struct wire_listed *f, const char *
 /* The directory and the name of an entry to be changed: never a root or a home directory. */
 int managing_find_name(struct managing *m, const char *path, struct dir **dir, char name[DESTINATION_NAME_BYTES],
     struct ptcp_err *e);
-/* MKDIR of the next path, or RENAME. *path is what a failure is about; the error does not name it. */
+/* MKDIR, RMDIR or TOUCH of the next path, or RENAME. *path is what a failure is about; the error does not name it. */
 int managing_change(struct managing *m, const char **path, struct ptcp_err *e);
 
 /* ---- managing_sum.c ---- */

@@ -230,6 +230,8 @@ static void reading_record(const struct file_job *j, struct ptcp_server_record *
 	r->failed = t->failed;
 }
 
+static uint64_t moved(const struct file_job *j) { return reading_of(j)->totals.bytes; }
+
 static int begin(struct file_job *j, struct ptcp_err *e)
 {
 	(void)j;
@@ -251,7 +253,7 @@ static void reading_free(struct file_job *j)
 	free(k);
 }
 
-static const struct file_job_ops ops = { .begin = begin, .step = step, .put_totals = put_totals,
+static const struct file_job_ops ops = { .moved = moved, .begin = begin, .step = step, .put_totals = put_totals,
 	.record = reading_record, .permits = permits, .free = reading_free };
 
 int reading_new(struct file_job **out, struct job_set *t, const struct job_client *c, const struct wire_read *f,

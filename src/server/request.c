@@ -253,7 +253,8 @@ int request_take_manage(struct request *a, const struct wire_manage *f, struct p
 	if (a->auth.write_once)
 		return only_adds(e, "work on files");
 	a->manages = true;
-	a->quota_need = f->op == WIRE_MANAGE_COUNT ? QUOTA_SHOW : f->op == WIRE_MANAGE_MKDIR ? QUOTA_COUNT :
+	a->quota_need = f->op == WIRE_MANAGE_COUNT ? QUOTA_SHOW :
+	    f->op == WIRE_MANAGE_MKDIR || f->op == WIRE_MANAGE_TOUCH ? QUOTA_COUNT :
 	    modifies ? QUOTA_ADJUST : QUOTA_NONE;
 	return take_given(a, f->paths, e);
 }
@@ -269,6 +270,24 @@ int request_take_read(struct request *a, struct span path, struct ptcp_err *e)
 	a->manages = true;
 	if ((r = given_new(a, path.n + 2, e)) == 0)
 		put_given(a, 0, 0, path);
+	return r;
+}
+
+int request_take_write(struct request *a, const struct wire_write *f, struct ptcp_err *e)
+{
+	int r;
+
+	if ((r = check_root(a, e)) < 0)
+		return r;
+	if (a->auth.read_only)
+		return err_set(e, PTCP_EREFUSED, "writing: this client may only receive (have the server's "
+		    "administrator authorize it without --read-only)");
+	if (a->auth.write_once && f->if_match.n > 0)
+		return only_adds(e, "replacing");
+	a->manages = true;
+	a->quota_need = QUOTA_COUNT;
+	if ((r = given_new(a, f->path.n + 2, e)) == 0)
+		put_given(a, 0, 0, f->path);
 	return r;
 }
 
@@ -317,6 +336,8 @@ int request_begin(struct request *a, struct session *sess, struct ptcp_err *e)
 			    .dir = find_given(a, WIRE_PATH_BACKUP_DIR), .suffix = find_given(a, WIRE_PATH_SUFFIX) }, e);
 		if (r == 0)
 			r = take_references(a, sess, e);
+		if (r == 0 && find_given(a, WIRE_PATH_IF_MATCH) != NULL)
+			r = session_receive_match(sess, find_given(a, WIRE_PATH_IF_MATCH), e);
 		if (r == 0 && a->auth.write_once)
 			session_receive_only_new(sess, a->client);
 		return r;

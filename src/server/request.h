@@ -69,6 +69,8 @@ int request_take_clean(struct request *a, struct span path, struct ptcp_err *e);
 int request_take_manage(struct request *a, const struct wire_manage *f, struct ptcp_err *e);
 /* The same for a file that the client reads parts of. */
 int request_take_read(struct request *a, struct span path, struct ptcp_err *e);
+/* The same for a small file that the client writes. */
+int request_take_write(struct request *a, const struct wire_write *f, struct ptcp_err *e);
 /* Resolves the paths; `found` follows, with `why` NULL on success. A missing source is a failed file of the transfer.
  * The request must live until then. */
 void request_find(struct request *a, void (*found)(struct request *a, const struct ptcp_err *why));
@@ -80,6 +82,8 @@ struct dir *request_dir(const struct request *a, struct ptcp_err *why);
  * a client. */
 int request_source(const struct request *a, const char *path, bool contents, struct dir **dir,
     char name[DESTINATION_NAME_BYTES], struct ptcp_err *e);
+/* Likewise: as destination_target(). */
+int request_target(const struct request *a, const char *path, int flags, struct destination *out, struct ptcp_err *e);
 /* An expand_new() callback (store/expand.h), for which a request is the argument: the directory at the path. */
 int request_open(void *arg, const char *path, struct dir **out, struct ptcp_err *e);
 /* The quota of the client has changed; 0: none. A request that began without a quota stays without. */

@@ -348,15 +348,14 @@ static int refuse_duplicates(struct request *a, struct ptcp_err *e)
 
 /* ---- Steps ---- */
 
-static int find_place(struct request *a, struct ptcp_err *e)
+int request_target(const struct request *a, const char *path, int flags, struct destination *out, struct ptcp_err *e)
 {
 	char own[HOME_PATH_BYTES];
-	const char *path = request_first(a);
 	int r;
 
 	if (a->own && (r = home_path(own, path, e)) < 0)
 		return r;
-	return destination_target(&a->place, a->tree, a->own ? own : path, a->flags, e);
+	return destination_target(out, a->tree, a->own ? own : path, flags, e);
 }
 
 static int step(struct request *a, struct ptcp_err *e)
@@ -366,7 +365,7 @@ static int step(struct request *a, struct ptcp_err *e)
 	if (a->search == NULL && (r = begin(a, e)) != STEP_MORE)
 		return r;
 	if (!a->sends)
-		return find_place(a, e);
+		return request_target(a, request_first(a), a->flags, &a->place, e);
 	if ((r = find_sources(a, e)) != 0)
 		return r;
 	return refuse_duplicates(a, e);

@@ -114,6 +114,11 @@ int session_receive_reference(struct session *sess, const struct session_referen
 	return err < 0 ? err : references_add(*r, o->path, e);
 }
 
+int session_receive_match(struct session *sess, const char *version, struct ptcp_err *e)
+{
+	return store_match_parse(&sess->receive->match, version, e);
+}
+
 static char *copy(struct span s) { return strndup((const char *)s.p, s.n); }
 
 static bool take_target(struct session *sess, struct receive_entry *t, struct span target, struct ptcp_err *e)
@@ -151,7 +156,7 @@ static bool set_place(struct receive_side *r, struct receive_entry *t, const str
 
 static struct sink *make_sink(struct session *sess, const struct receive_entry *t, const struct wire_attrs *a)
 {
-	struct sink_opts o = { .block_bytes = t->grid.block_bytes, .rules = *t->rules,
+	struct sink_opts o = { .block_bytes = t->grid.block_bytes, .rules = *t->rules, .match = sess->receive->match,
 		.has_version = a->has_version && wire_grid_blocks(t->grid) > 1, .sparse = a->sparse };
 
 	if (t->unsized)
@@ -347,6 +352,10 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 		return prepare_base(sess, t, e);
 	if (t->rules->write_once && !receive_new_takes(f, e))
 		return RCV_REFUSE;
+	if (sess->receive->match.set && f->type != WIRE_FILE) {
+		err_set(e, PTCP_EREFUSED, "not a file, and the version of a file is to be replaced (send a file)");
+		return RCV_REFUSE;
+	}
 	if (t->unsized && sess->receive->shared != NULL) {
 		err_set(e, PTCP_ENOTYET, "movers: a file of unknown size: not available yet (send a file)");
 		return RCV_REFUSE;

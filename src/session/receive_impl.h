@@ -123,6 +123,7 @@ struct receive_side {
 	atomic_bool pipe_notified;  /* pipe_changed is posted */
 	struct msg pipe_changed;
 	struct store_rules rules;         /* about what exists */
+	struct store_match match;         /* the only version to replace, of the destination */
 	const char *only_new;       /* the client who may only add files, by rules.write_once; NULL: any session */
 	bool told_copies;           /* both users know that hard links become copies */
 	struct {

@@ -164,6 +164,9 @@ void session_receive_published(struct session *sess, struct published *p);
 /* The rules of the sources, which a receiver with DELETE needs as well. Borrows f for the session's lifetime; after
  * session_receive_into(). */
 void session_receive_filtered(struct session *sess, const struct filter *f);
+/* The destination is a file, replaced only if it has the version, see store_match_parse(); after
+ * session_receive_into(). */
+int session_receive_match(struct session *sess, const char *version, struct ptcp_err *e);
 /* What is replaced or removed gets a backup, durable if the files are; after session_receive_into(). */
 int session_receive_backup(struct session *sess, struct backup_opts o, struct ptcp_err *e);
 /* A directory with older copies of the files, all of one kind; after session_receive_into(). */

@@ -111,6 +111,8 @@ static int prepare(struct sink *s, struct ptcp_err *e)
 		r = open_late(s, e);
 	if (r == 0 && (r = dropped = set_meta(s, e)) >= 0 && (r = flush(s, e)) == 0)
 		r = dropped;
+	if (r >= 0 && s->opts.status != NULL && dir_sys(s->dir)->fstat(s->part.fd, s->opts.status) != 0)
+		r = fs_err_sys(e, errno, s->dir, s->name, "part file");
 	if (r < 0)
 		s->state = s->sync_errno != 0 ? SINK_FAILED : SINK_OPEN;
 	pthread_mutex_unlock(&s->lock);
@@ -179,6 +181,8 @@ int sink_rename_part(struct sink *s, int at, const char *name, struct ptcp_err *
 
 	if (s->in_place)
 		return check_name(s, at, e);
+	if ((r = sink_check_match(s, at, name, e)) < 0) /* before the backup has the name */
+		return r;
 	/* First: a file with a backup frees no space. */
 	if (!creates(s) && (r = backup_keep(s->meta.backup, s->dir, at, name, s->meta.published, e)) < 0)
 		return r;

@@ -56,6 +56,47 @@ int manage_mkdir(struct dir *d, const char *name, bool existing, struct ptcp_err
 	return r;
 }
 
+static int create_at(struct dir *d, int at, const char *name, struct ptcp_err *e)
+{
+	const struct sys *sys = dir_sys(d);
+	int fd, err;
+
+	if ((err = quota_take(dir_quota(d), QUOTA_GRAIN, e)) < 0)
+		return err;
+	if ((fd = sys->openat(at, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666)) >= 0) {
+		sys->close(&fd);
+		dir_changed(d);
+		return 0;
+	}
+	err = errno;
+	quota_give(dir_quota(d), QUOTA_GRAIN);
+	return fs_err_sys(e, err, d, name, NULL);
+}
+
+static int touch_at(struct dir *d, int at, const char *name, struct ptcp_err *e)
+{
+	const struct timespec now[2] = { { .tv_nsec = UTIME_NOW }, { .tv_nsec = UTIME_NOW } };
+	struct stat st;
+	int r;
+
+	if ((r = examine(d, at, name, &st, e)) < 0)
+		return e->sys == ENOENT ? create_at(d, at, name, e) : r;
+	if (S_ISLNK(st.st_mode))
+		return fs_err_set(e, PTCP_EIO, ELOOP, d, name, "a symbolic link (name its target)");
+	return dir_sys(d)->utimensat(at, name, now, AT_SYMLINK_NOFOLLOW) == 0 ? 0 : fs_err_sys(e, errno, d, name, NULL);
+}
+
+int manage_touch(struct dir *d, const char *name, struct ptcp_err *e)
+{
+	int at, r;
+
+	if ((r = check_name(d, name, e)) < 0 || (at = r = dir_fd(d, e)) < 0)
+		return r;
+	r = touch_at(d, at, name, e);
+	dir_fd_done(d);
+	return r;
+}
+
 /* ---- Removal ---- */
 
 /* unlinkat(2), for a tree that may have a quota. */
@@ -179,6 +220,23 @@ int manage_rmdir(struct dir *d, struct ptcp_err *e)
 	else
 		dir_changed(parent);
 	dir_fd_done(parent);
+	return r;
+}
+
+int manage_remove_dir(struct dir *d, const char *name, struct ptcp_err *e)
+{
+	struct stat st;
+	int at, r;
+
+	if ((at = dir_fd(d, e)) < 0)
+		return at;
+	if ((r = examine(d, at, name, &st, e)) == 0) {
+		if (unlink_at(d, at, name, AT_REMOVEDIR) != 0)
+			r = fs_err_sys(e, errno, d, name, NULL);
+		else
+			dir_changed(d);
+	}
+	dir_fd_done(d);
 	return r;
 }
 

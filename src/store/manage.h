@@ -16,6 +16,11 @@
 /* Makes the directory `name` in `d`. `existing`: an existing directory is no failure. */
 int manage_mkdir(struct dir *d, const char *name, bool existing, struct ptcp_err *e);
 
+/* The time of change of the file or directory becomes the present; a missing file is made, empty. A link is refused. */
+int manage_touch(struct dir *d, const char *name, struct ptcp_err *e);
+
+/* Removes the empty directory `name`; PTCP_EIO with ENOTEMPTY or ENOTDIR in e->sys. */
+int manage_remove_dir(struct dir *d, const char *name, struct ptcp_err *e);
 /* Removes a file, link or special file. A directory: PTCP_EIO with EISDIR in e->sys. */
 int manage_remove(struct dir *d, const char *name, struct ptcp_err *e);
 /* The same for an entry of a directory to be removed with its content: files of transfers too. */

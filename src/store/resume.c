@@ -302,6 +302,16 @@ static enum rules_answer choose_in_place(struct sink *s, const struct stat *st, 
 	    RULES_RECEIVE;
 }
 
+int sink_check_match(const struct sink *s, int at, const char *name, struct ptcp_err *e)
+{
+	struct stat st;
+
+	if (!s->opts.match.set || (dir_sys(s->dir)->fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    store_match_is(&s->opts.match, &st)))
+		return 0;
+	return fs_err_set(e, PTCP_EREFUSED, ESTALE, s->dir, s->name, STORE_OTHER_VERSION_WHY);
+}
+
 static int inspect_target(struct sink *s, int at, enum look how, struct sink_existing *out, struct ptcp_err *e)
 {
 	struct rules_entry there = { .type = RULES_NOTHING };
@@ -322,6 +332,8 @@ static int inspect_target(struct sink *s, int at, enum look how, struct sink_exi
 		if (sys != ENOENT)
 			return fs_err_sys(e, sys, s->dir, s->name, NULL);
 	}
+	if ((r = sink_check_match(s, at, s->name, e)) < 0)
+		return r;
 	s->missing = there.type == RULES_NOTHING;
 	if (how == INSPECT && there.type == RULES_FILE && there.size_bytes > s->opts.block_bytes)
 		remove_stale_journal(s, at);

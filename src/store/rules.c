@@ -1,5 +1,9 @@
 #include "store/rules.h"
 
+#include <string.h>
+
+#include "core/err.h"
+
 static bool later(struct timespec a, struct timespec b)
 {
 	return a.tv_sec > b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec > b.tv_nsec);
@@ -73,4 +77,48 @@ struct rules_entry rules_entry_of(const struct stat *st)
 	return (struct rules_entry){ .type = S_ISREG(st->st_mode) ? RULES_FILE : S_ISLNK(st->st_mode) ? RULES_SYMLINK :
 	    S_ISDIR(st->st_mode) ? RULES_DIR : RULES_SPECIAL, .size_bytes = (uint64_t)st->st_size,
 	    .mtime = st->st_mtim };
+}
+
+/* ---- Versions ---- */
+
+/* Digits only, up to `end`. */
+static bool take_number(const char **at, char end, uint64_t max, uint64_t *out)
+{
+	const char *p = *at;
+
+	for (*out = 0; *p >= '0' && *p <= '9'; p++)
+		if (*out > (max - (uint64_t)(*p - '0')) / 10)
+			return false;
+		else
+			*out = *out * 10 + (uint64_t)(*p - '0');
+	if (p == *at || *p != end)
+		return false;
+	*at = p + (end != '\0');
+	return true;
+}
+
+int store_match_parse(struct store_match *out, const char *text, struct ptcp_err *e)
+{
+	struct store_match m = { .set = true };
+	uint64_t s = 0, ns = 0;
+	const char *p = text;
+	bool before;
+
+	if (take_number(&p, '@', UINT64_MAX, &m.size_bytes)) {
+		if ((before = *p == '-'))
+			p++;
+		if (take_number(&p, '.', INT64_MAX, &s) && strlen(p) == 9 && take_number(&p, '\0', 999999999, &ns)) {
+			m.mtime = (struct timespec){ .tv_sec = before ? -(int64_t)s : (int64_t)s, .tv_nsec = (long)ns };
+			*out = m;
+			return 0;
+		}
+	}
+	return err_set(e, PTCP_EUSAGE, "version: not SIZE@SECONDS.NANOSECONDS, such as 1234@1790000000.000000001 (take "
+	    "the version that the file was listed with)");
+}
+
+bool store_match_is(const struct store_match *m, const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && (uint64_t)st->st_size == m->size_bytes &&
+	    st->st_mtim.tv_sec == m->mtime.tv_sec && st->st_mtim.tv_nsec == m->mtime.tv_nsec;
 }

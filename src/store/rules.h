@@ -3,6 +3,7 @@
 #ifndef STORE_RULES_H
 #define STORE_RULES_H
 
+#include <ptcp/err.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -71,6 +72,17 @@ bool rules_same_time(const struct store_rules *r, struct timespec a, struct time
 
 enum rules_answer rules_judge(const struct store_rules *r, const struct rules_entry *offered,
     const struct rules_entry *there);
+
+/* A version of a file, the only one that a transfer replaces. */
+struct store_match {
+	bool set;            /* false: any */
+	uint64_t size_bytes;
+	struct timespec mtime;
+};
+/* "SIZE@SECONDS.NNNNNNNNN", with the time of change; the seconds may be negative. PTCP_EUSAGE. */
+int store_match_parse(struct store_match *out, const char *text, struct ptcp_err *e);
+/* Whether lstat() has found this version: a regular file. */
+bool store_match_is(const struct store_match *m, const struct stat *st);
 
 /* What lstat() has found. */
 struct rules_entry rules_entry_of(const struct stat *st);

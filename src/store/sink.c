@@ -128,6 +128,14 @@ void sink_set_size(struct sink *s, uint64_t size_bytes)
 	pthread_mutex_unlock(&s->lock);
 }
 
+void sink_set_time(struct sink *s, struct timespec mtime)
+{
+	pthread_mutex_lock(&s->lock);
+	s->meta.set_mtime = true;
+	s->meta.mtime = mtime;
+	pthread_mutex_unlock(&s->lock);
+}
+
 bool sink_has_journal(const struct sink *s)
 {
 	return s->opts.has_version && s->size_bytes > s->opts.block_bytes;

@@ -64,7 +64,10 @@ struct sink_opts {
 	struct renames *renames;
 	bool in_place;        /* an existing file is written to, not replaced */
 	struct store_rules rules;   /* about what exists: write_once if there is an owner */
+	struct store_match match;   /* the only version to replace: looked for by sink_inspect(), and again, with the
+	                               lock on the part, right before the rename; PTCP_EREFUSED with ESTALE */
 	bool unsized;         /* the size is not known yet, see sink_set_size() */
+	struct stat *status;  /* NULL, or gets the status of the complete file, by store_complete() */
 	bool sparse;          /* aligned 4 KiB pages of zeros are not written */
 	struct sink_lease *lease; /* lease of this host; outlives the sink; NULL: none is needed */
 	/* A file of several blocks is written, and read back, by direct I/O, where its file system can; of the
@@ -126,6 +129,7 @@ struct sink_existing {
  * transferred. PTCP_EIO with EWOULDBLOCK in e->sys: another transfer holds the part, identified by
  * sink_part_id(). PTCP_EREFUSED with EEXIST in e->sys: the rules refuse the entry, as another one has the name. */
 #define STORE_EXISTS_WHY "File exists (choose another name, or do without exclusive creation)"
+#define STORE_OTHER_VERSION_WHY "another version has the name (read the file again, then repeat the change)"
 #define STORE_TAKEN_WHY "the name is taken, and this client may only add files (choose another name)"
 int sink_inspect(struct sink *s, struct sink_existing *out, struct ptcp_err *e);
 /* After sink_inspect(), of a missing file: claims blocks for sink_match() of candidates in sink_opts.renames, with
@@ -245,6 +249,9 @@ void sink_part_with(struct sink *s);
 
 /* The size of a file that was made with its maximum size, before store_complete(). */
 void sink_set_size(struct sink *s, uint64_t size_bytes);
+
+/* Before store_complete(): the file has this time. */
+void sink_set_time(struct sink *s, struct timespec mtime);
 
 /* Removes the part file, if opened by this sink, and its journal. Never fails; without effect after a
  * successful store_complete(). */

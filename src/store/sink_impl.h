@@ -63,6 +63,8 @@ struct sink {
 
 /* commit.c: gives the part, which must still be the file that we wrote, the name. */
 int sink_rename_part(struct sink *s, int at, const char *name, struct ptcp_err *e);
+/* resume.c: whether the name has the version of opts.match. */
+int sink_check_match(const struct sink *s, int at, const char *name, struct ptcp_err *e);
 /* write_once.c, with an owner: gives the complete part its name unless the name exists, and remembers the owner. */
 int sink_name_new(const struct sink *s, int at, const char *part, const char *name, struct ptcp_err *e);
 void sink_mark_owner(const struct sink *s);

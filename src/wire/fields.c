@@ -186,7 +186,7 @@ progress[] = {
 	ANY("files", cleaned, files), ANY("bytes", cleaned, bytes), ANY("in_use", cleaned, in_use),
 	ANY("recent", cleaned, recent), ANY("failed", cleaned, failed), UINT("final", cleaned, final, 0, 1)
 }, manage[] = {
-	UINT("op", manage, op, WIRE_MANAGE_LIST, WIRE_MANAGE_RENAME),
+	UINT("op", manage, op, WIRE_MANAGE_LIST, WIRE_MANAGE_TOUCH),
 	UINT("flags", manage, flags, 0, WIRE_MANAGE_FLAGS),
 	UINT("n_paths", manage, n_paths, 1, WIRE_PATHS_MAX), REST(manage, paths)
 }, listed[] = {
@@ -208,6 +208,12 @@ progress[] = {
 	UINT("flags", sum, flags, 0, WIRE_SUM_FLAGS), UINT("digests", sum, digests, 1, WIRE_DIGESTS),
 	ANY("start", sum, start), ANY("end", sum, end), UINT("n_paths", sum, n_paths, 1, WIRE_PATHS_MAX),
 	REST(sum, paths)
+}, write[] = {
+	UINT("flags", write, flags, 0, WIRE_WRITE_FLAGS), UINT("fsync", write, fsync, 0, WIRE_FSYNC_FILE),
+	UINT("mode", write, mode, 0, 0777), UINT("size", write, size_bytes, 0, WIRE_WRITE_MAX),
+	ANY("mtime_s", write, mtime_s), ANY("mtime_ns", write, mtime_ns),
+	LENGTH("n", 2, write, path, 0, WIRE_PATH_MAX), LENGTH("m", 1, write, if_match, 0, WIRE_IF_MATCH_MAX),
+	DATA(write, path, NO_NUL), DATA(write, if_match, WORD)
 }, mover[] = {
 	LENGTH("n", 1, mover, host, 1, WIRE_HOST_MAX), DATA(mover, host, WORD)
 }, endpoint[] = {
@@ -319,6 +325,7 @@ static bool path_valid(uint8_t role, bool patterns, uint8_t flags, struct span p
 	case WIRE_PATH_COPY_DEST:
 	case WIRE_PATH_BACKUP_DIR: return role == WIRE_ACCEPTOR_RECEIVES;
 	case WIRE_PATH_SUFFIX: return role == WIRE_ACCEPTOR_RECEIVES && memchr(path.p, '/', path.n) == NULL;
+	case WIRE_PATH_IF_MATCH: return role == WIRE_ACCEPTOR_RECEIVES && path.n <= WIRE_IF_MATCH_MAX;
 	default: return false;
 	}
 }
@@ -333,7 +340,7 @@ static bool open_valid(const void *f)
 	const struct wire_open *o = f;
 	struct span rest = o->paths, path;
 	bool deletes = (o->flags & WIRE_OPEN_DELETE) != 0, patterns = o->role == WIRE_ACCEPTOR_SENDS || deletes, place;
-	unsigned i, places = 0, dirs = 0, suffixes = 0;
+	unsigned i, places = 0, dirs = 0, suffixes = 0, versions = 0;
 	uint8_t flags, reference = 0;
 
 	for (i = 0; i < o->n_paths; i++) {
@@ -342,13 +349,14 @@ static bool open_valid(const void *f)
 		places += place;
 		dirs += flags == WIRE_PATH_BACKUP_DIR;
 		suffixes += flags == WIRE_PATH_SUFFIX;
+		versions += flags == WIRE_PATH_IF_MATCH;
 		if (wire_path_is_reference(flags) && reference != 0 && flags != reference)
 			return false;
 		if (wire_path_is_reference(flags))
 			reference = flags;
 	}
 	return path_count_valid(o) && compress_valid(o->compress) && (places > 0 || o->n_paths == 0) && rest.n == 0 &&
-	    (deletes || o->max_delete == 0) && dirs <= 1 && suffixes <= 1 &&
+	    (deletes || o->max_delete == 0) && dirs <= 1 && suffixes <= 1 && versions <= 1 &&
 	    (o->role != WIRE_ACCEPTOR_RECEIVES || places == 1);
 }
 
@@ -377,14 +385,26 @@ static bool sum_valid(const void *f)
 static bool manage_valid(const void *f)
 {
 	static const uint8_t flags[] = {
-		[WIRE_MANAGE_LIST] = WIRE_MANAGE_RECURSIVE | WIRE_MANAGE_HIDDEN | WIRE_MANAGE_ITSELF,
-		[WIRE_MANAGE_MKDIR] = WIRE_MANAGE_PARENTS, [WIRE_MANAGE_REMOVE] = WIRE_MANAGE_RECURSIVE,
-		[WIRE_MANAGE_RENAME] = WIRE_MANAGE_REPLACE
+		[WIRE_MANAGE_LIST] = WIRE_MANAGE_RECURSIVE | WIRE_MANAGE_HIDDEN | WIRE_MANAGE_ITSELF |
+		    WIRE_MANAGE_LITERAL,
+		[WIRE_MANAGE_COUNT] = WIRE_MANAGE_LITERAL, [WIRE_MANAGE_MKDIR] = WIRE_MANAGE_PARENTS,
+		[WIRE_MANAGE_REMOVE] = WIRE_MANAGE_RECURSIVE | WIRE_MANAGE_LITERAL,
+		[WIRE_MANAGE_RENAME] = WIRE_MANAGE_REPLACE, [WIRE_MANAGE_RMDIR] = 0, [WIRE_MANAGE_TOUCH] = 0
 	};
 	const struct wire_manage *d = f;
 
 	return work_paths_valid(d->paths, d->n_paths) && (d->flags & ~flags[d->op]) == 0 &&
 	    (d->op != WIRE_MANAGE_RENAME || d->n_paths == 2);
+}
+
+static bool write_valid(const void *f)
+{
+	const struct wire_write *d = f;
+	bool now = d->mtime_ns == WIRE_WRITE_NOW;
+
+	return (now ? d->mtime_s == 0 : d->mtime_ns < 1000000000) &&
+	    (d->mode == 0 || (d->flags & WIRE_WRITE_MODE) != 0) &&
+	    (d->if_match.n == 0 || (d->flags & WIRE_WRITE_EXCLUSIVE) == 0);
 }
 
 /* A failure has a code, an entry has a type. */
@@ -581,7 +601,8 @@ const struct wire_layout wire_layouts[256] = {
 	LAYOUT(LEFTOVER, leftover, leftover, leftover_valid),
 	LAYOUT(CLEANED, cleaned, cleaned, NULL), LAYOUT(MANAGE, manage, manage, manage_valid),
 	LAYOUT(LISTED, listed, listed, listed_valid), LAYOUT(MANAGED, managed, managed, NULL),
-	LAYOUT(READ, read, read, read_valid), LAYOUT(SUM, sum, sum, sum_valid),
+	LAYOUT(READ, read, read, read_valid), LAYOUT(WRITE, write, write, write_valid),
+	LAYOUT(SUM, sum, sum, sum_valid),
 	LAYOUT(LEFTOVERS, leftovers, leftovers, NULL), LAYOUT(DELETED, deleted, deleted, NULL),
 	LAYOUT(SIZE, size, size, NULL), LAYOUT(MOVER, mover, mover, NULL), LAYOUT(STREAM, stream, stream, stream_valid),
 	LAYOUT(SOURCE, source, source, NULL), LAYOUT(SEND, send, send, send_valid),

@@ -38,6 +38,8 @@
 #define WIRE_HASHES_MAX 1024
 #define WIRE_RANGES_MAX 2048
 
+enum { WIRE_IF_MATCH_MAX = 64 };
+
 /* Frames between peers, as in PROTOCOL.md: name, number, largest payload in bytes */
 #define WIRE_PEER_FRAMES(X) \
 	X(HELLO, 1, 1024) \
@@ -93,6 +95,7 @@
 	X(LISTED, 70, 48 + 2 * WIRE_PATH_MAX + WIRE_TEXT_MAX) \
 	X(MANAGED, 71, 49) \
 	X(READ, 72, 4 + WIRE_PATH_MAX + 16 * WIRE_RANGES_MAX) \
+	X(WRITE, 73, 23 + WIRE_PATH_MAX + WIRE_IF_MATCH_MAX) \
 	X(SUM, 74, WIRE_CONTROL_MAX)
 
 #define WIRE_FRAMES(X) WIRE_PEER_FRAMES(X) WIRE_MOVER_FRAMES(X)
@@ -217,7 +220,7 @@ enum wire_fsync { WIRE_FSYNC_GROUP, WIRE_FSYNC_NONE, WIRE_FSYNC_FILE };
 #define WIRE_PATHS_MAX 1024
 
 /* What a path in OPEN is. A sending acceptor takes sources and patterns; a receiving one a destination, with
- * WIRE_OPEN_DELETE patterns, and, each at most once, BACKUP_DIR and SUFFIX. */
+ * WIRE_OPEN_DELETE patterns, and, each at most once, BACKUP_DIR, SUFFIX and IF_MATCH. */
 enum wire_path_kind {
 	WIRE_PATH_PLACE = 0,      /* a source, or the destination */
 	WIRE_PATH_CONTENTS = 1,   /* a source: the content of the directory instead of the directory */
@@ -227,7 +230,8 @@ enum wire_path_kind {
 	WIRE_PATH_SUFFIX = 16,    /* what is replaced or removed gets this suffix */
 	WIRE_PATH_LINK_DEST = 24, /* directories with older copies, relative to the destination; several of one kind */
 	WIRE_PATH_COMPARE_DEST = 32,
-	WIRE_PATH_COPY_DEST = 40
+	WIRE_PATH_COPY_DEST = 40,
+	WIRE_PATH_IF_MATCH = 48   /* the only version of the destination, a file, to replace: store_match_parse() */
 };
 static inline bool wire_path_is_place(uint8_t kind) { return kind <= WIRE_PATH_CONTENTS; }
 static inline bool wire_path_is_reference(uint8_t kind)

@@ -159,7 +159,9 @@ enum wire_manage_op {
 	WIRE_MANAGE_COUNT = 2,  /* the size of each path with all content */
 	WIRE_MANAGE_MKDIR = 3,
 	WIRE_MANAGE_REMOVE = 4,
-	WIRE_MANAGE_RENAME = 5  /* two paths: from, to */
+	WIRE_MANAGE_RENAME = 5, /* two paths: from, to */
+	WIRE_MANAGE_RMDIR = 6,  /* empty directories */
+	WIRE_MANAGE_TOUCH = 7   /* the time becomes the present; a missing file is made, empty */
 };
 
 enum wire_manage_flags {
@@ -168,10 +170,12 @@ enum wire_manage_flags {
 	WIRE_MANAGE_ITSELF = 1 << 2,    /* LIST: a directory instead of its content */
 	WIRE_MANAGE_PARENTS = 1 << 3,   /* MKDIR: missing parents as well; an existing directory is no failure */
 	WIRE_MANAGE_REPLACE = 1 << 4,   /* RENAME: replace an existing file */
-	WIRE_MANAGE_FLAGS = (1 << 5) - 1
+	WIRE_MANAGE_LITERAL = 1 << 5,   /* LIST, COUNT, REMOVE: a pattern is a name like any other */
+	WIRE_MANAGE_FLAGS = (1 << 6) - 1
 };
 
-/* Requests work on the paths, coded as in OPEN, without path flags. LIST, COUNT and REMOVE expand patterns. */
+/* Requests work on the paths, coded as in OPEN, without path flags. LIST, COUNT and REMOVE expand patterns, unless
+ * they are LITERAL. */
 struct wire_manage {
 	uint8_t op, flags;
 	uint16_t n_paths;  /* not 0; RENAME: 2 */
@@ -252,8 +256,34 @@ struct wire_sum {
 };
 WIRE_CODEC(SUM, sum, wire_sum)
 
-#define WIRE_PIECE_BYTES (60u << 10) /* max data of a BLOCK that answers READ */
+#define WIRE_PIECE_BYTES (60u << 10) /* max data of a BLOCK that answers READ, or follows WRITE */
 /* The id of a BLOCK with bytes of a range; the first range is 0. */
 static inline uint64_t wire_range_id(unsigned range) { return (uint64_t)(range + 1) << 16; }
+
+/* ---- Small files that a client writes ---- */
+
+enum { WIRE_WRITE_MAX = 1 << 20 }; /* bytes */
+
+enum wire_write_flags {
+	WIRE_WRITE_EXCLUSIVE = 1 << 0, /* a name that exists is refused */
+	WIRE_WRITE_MKPATH = 1 << 1,    /* missing directories are made */
+	WIRE_WRITE_MODE = 1 << 2,      /* the file gets `mode`; else as of cp */
+	WIRE_WRITE_FLAGS = (1 << 3) - 1
+};
+
+/* Requests that a file be written: BLOCKs with the data follow, each with WIRE_PIECE_BYTES of it, the last with the
+ * rest. LISTED with the new file, or the failure, and MANAGED answer. */
+struct wire_write {
+	uint8_t flags;
+	uint8_t fsync;      /* enum wire_fsync */
+	uint16_t mode;      /* 0777; 0 without WIRE_WRITE_MODE */
+	uint32_t size_bytes; /* at most WIRE_WRITE_MAX */
+	int64_t mtime_s;    /* time of change, unless mtime_ns is WIRE_WRITE_NOW: the time of writing; then 0 */
+	uint32_t mtime_ns;
+	struct span path;   /* as in OPEN; without NUL */
+	struct span if_match; /* store_match_parse(); empty: no condition */
+};
+#define WIRE_WRITE_NOW UINT32_MAX
+WIRE_CODEC(WRITE, write, wire_write)
 
 #endif

@@ -681,7 +681,7 @@ static void lists(void **state)
 	assert_int_equal(command("ls --json ptcp://a/d"), 0);
 	assert_end(0);
 	assert_non_null(strstr(cap.out, "{\"event\":\"entry\",\"path\":\"b-c\",\"type\":\"file\",\"mode\":\"4711\","
-	    "\"bytes\":7000,\"mtime_s\":86400.0,\"target\":null}\n"));
+	    "\"bytes\":7000,\"mtime_s\":86400.0,\"target\":null,\"version\":\"7000@86400.000000000\"}\n"));
 	fake.n_entries = 4;
 	fake.failed = 1;
 	fake.run_code = PTCP_EPARTIAL;

@@ -87,7 +87,7 @@ static void urls(void **state)
 	refused(PTCP_LIST, &one, 0, "without its URLs");
 	REFUSED(PTCP_RENAME, "without its URLs", U "a");
 	REFUSED(PTCP_RENAME, "without its URLs", U "a", U "b", U "c");
-	REFUSED((enum ptcp_manage_op)(PTCP_SUM + 1), "an operation", U "a", U "b");
+	REFUSED((enum ptcp_manage_op)(PTCP_TOUCH + 1), "an operation", U "a", U "b");
 	REFUSED((enum ptcp_manage_op)(PTCP_LIST - 1), "an operation", U "a", U "b");
 	ACCEPTED(PTCP_RENAME, U "a", U "b");
 	assert_string_equal(t->known_as, "127.0.0.1:1");
@@ -99,15 +99,16 @@ static void urls(void **state)
 static void options(void **state)
 {
 	static const enum ptcp_manage_op ops[] = { PTCP_LIST, PTCP_COUNT, PTCP_MKDIR, PTCP_REMOVE, PTCP_RENAME,
-		PTCP_SUM };
+		PTCP_SUM, PTCP_RMDIR, PTCP_TOUCH };
 	size_t i;
-	bool *option[5] = { &opts.recursive, &opts.hidden, &opts.itself, &opts.parents, &opts.replace };
-	static const unsigned permitted[5] = { 1u << PTCP_LIST | 1u << PTCP_REMOVE | 1u << PTCP_SUM, 1u << PTCP_LIST,
-		1u << PTCP_LIST, 1u << PTCP_MKDIR, 1u << PTCP_RENAME };
+	bool *option[6] = { &opts.recursive, &opts.hidden, &opts.itself, &opts.parents, &opts.replace, &opts.literal };
+	static const unsigned permitted[6] = { 1u << PTCP_LIST | 1u << PTCP_REMOVE | 1u << PTCP_SUM, 1u << PTCP_LIST,
+		1u << PTCP_LIST, 1u << PTCP_MKDIR, 1u << PTCP_RENAME,
+		1u << PTCP_LIST | 1u << PTCP_COUNT | 1u << PTCP_REMOVE };
 	unsigned k;
 
 	(void)state;
-	for (k = 0; k < 5; k++) {
+	for (k = 0; k < 6; k++) {
 		*option[k] = true;
 		for (i = 0; i < sizeof ops / sizeof *ops; i++)
 			if ((permitted[k] >> ops[i] & 1) != 0)

@@ -57,7 +57,7 @@ static void reads(const struct ptcp_range *ranges, size_t n)
 	if (ptcp_read_new(&t, &connection, CF_NO_HOST "f", &opts, &e) < 0)
 		fail_msg("%s", e.msg);
 	shown[0] = '\0';
-	t->remote_job->read_ops->put(t);
+	t->remote_job->work_ops->put(t);
 }
 
 static void requested(struct wire_read *f)
@@ -75,7 +75,7 @@ static int opened(uint64_t bytes, int64_t mtime_s)
 		.path = span_of("/f") };
 	struct ptcp_err e;
 
-	return t->remote_job->read_ops->opened(t, &f, &e);
+	return t->remote_job->work_ops->opened(t, &f, &e);
 }
 
 static int piece_of(uint64_t id, uint64_t offset, const char *data, uint32_t status, uint64_t flip)
@@ -88,7 +88,7 @@ static int piece_of(uint64_t id, uint64_t offset, const char *data, uint32_t sta
 
 	wire_block_encode(head, &b);
 	p.end.check = hash_check(p.fields, hash_content(data, strlen(data))) ^ flip;
-	return t->remote_job->read_ops->piece(t, &p, &e);
+	return t->remote_job->work_ops->piece(t, &p, &e);
 }
 
 static int piece(unsigned range, uint64_t offset, const char *data)
@@ -101,7 +101,7 @@ static int ended(uint64_t failed)
 	const struct wire_managed f = { .entries = failed == 0, .failed = failed, .final = 1 };
 	struct ptcp_err e;
 
-	return t->remote_job->read_ops->ended(t, &f, &e);
+	return t->remote_job->work_ops->ended(t, &f, &e);
 }
 
 static void refuses(void **state)
@@ -184,7 +184,7 @@ static void lies(void **state)
 	assert_int_equal(piece(0, 0, "abc"), PTCP_EPROTO); /* of no file */
 	assert_int_equal(ended(0), PTCP_EPROTO);
 	assert_int_equal(ended(1), PTCP_EPROTO); /* a failure that nobody described */
-	assert_int_equal(t->remote_job->read_ops->opened(t, &dir, &e), PTCP_EPROTO);
+	assert_int_equal(t->remote_job->work_ops->opened(t, &dir, &e), PTCP_EPROTO);
 	assert_int_equal(opened(WIRE_FILE_MAX + 1, 1), PTCP_EPROTO);
 	assert_int_equal(opened(9, 1), 0);
 	assert_int_equal(opened(9, 1), PTCP_EPROTO); /* twice */
@@ -206,8 +206,8 @@ static void failures(void **state)
 
 	(void)state;
 	reads(NULL, 0);
-	assert_int_equal(t->remote_job->read_ops->opened(t, &f, &e), 0);
-	assert_int_equal(t->remote_job->read_ops->opened(t, &f, &e), PTCP_EPROTO);
+	assert_int_equal(t->remote_job->work_ops->opened(t, &f, &e), 0);
+	assert_int_equal(t->remote_job->work_ops->opened(t, &f, &e), PTCP_EPROTO);
 	assert_int_equal(ended(1), 0);
 	assert_int_equal(t->result, PTCP_EIO);
 	cf_says(&t->why, " no");
@@ -241,7 +241,7 @@ static void many_ranges(void **state)
 		t->remote_job->frames.conn.out.failed = true; /* the test has no connection for the request */
 		assert_int_equal(ended(0), PTCP_ENOMEM);
 		t->remote_job->frames.conn.out.failed = false;
-		t->remote_job->read_ops->put(t);
+		t->remote_job->work_ops->put(t);
 		requested(&f);
 		assert_int_equal(f.n_ranges, 5);
 		assert_int_equal(piece(0, WIRE_RANGES_MAX % 9, "x"), PTCP_EPROTO); /* of a file not described anew */
@@ -275,7 +275,7 @@ static void ranges_of_grown_file(void **state)
 	t->remote_job->frames.conn.out.failed = true;
 	assert_int_equal(ended(0), PTCP_ENOMEM);
 	t->remote_job->frames.conn.out.failed = false;
-	t->remote_job->read_ops->put(t);
+	t->remote_job->work_ops->put(t);
 	requested(&f);
 	for (i = 0; i < 4; i++) {
 		const struct wire_range w = wire_range_next(&f.ranges);

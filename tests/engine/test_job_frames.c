@@ -333,9 +333,9 @@ static void managing(void **state)
 	fini(&c, &s);
 }
 
-static void put_piece(struct outbox *o, uint32_t n, uint32_t packed, size_t data_bytes)
+static void put_piece_at(struct outbox *o, uint64_t id, uint64_t offset, uint32_t n, uint32_t packed, size_t data_bytes)
 {
-	const struct wire_block b = { .id = wire_range_id(0), .length_bytes = n, .packed_bytes = packed };
+	const struct wire_block b = { .id = id, .offset = offset, .length_bytes = n, .packed_bytes = packed };
 	const struct wire_block_end end = { 0 };
 	uint8_t *p = outbox_room(o, WIRE_BLOCK_MAX_BYTES);
 	size_t at = wire_block_encode(p, &b);
@@ -345,6 +345,11 @@ static void put_piece(struct outbox *o, uint32_t n, uint32_t packed, size_t data
 	at += wire_block_end_encode(p + at, &end);
 	wire_header_encode(p, &(struct wire_header){ WIRE_BLOCK, WIRE_CRITICAL, (uint32_t)(at - WIRE_HEADER_BYTES) });
 	outbox_added(o, at);
+}
+
+static void put_piece(struct outbox *o, uint32_t n, uint32_t packed, size_t data_bytes)
+{
+	put_piece_at(o, wire_range_id(0), 0, n, packed, data_bytes);
 }
 
 static void put_read(struct end *c)
@@ -385,6 +390,77 @@ static void work_after_work(void **state)
 	assert_int_equal(deliver(&c, &s, 1000, 4, &e), PTCP_EPROTO);
 	assert_string_equal(e.msg, "unexpected JOB frame in state AWAIT_NEXT");
 	fini(&c, &s);
+}
+
+static void put_write(struct end *c, uint32_t bytes)
+{
+	const struct wire_write f = { .size_bytes = bytes, .mtime_ns = WIRE_WRITE_NOW, .path = text("w") };
+
+	OUTBOX_PUT(&c->j.conn.out, write, WRITE, &f);
+}
+
+/* A file comes in pieces of one size, the last one shorter; the answer follows the last; other work may precede. */
+static void written_pieces(void **state)
+{
+	static const uint32_t sizes[] = { 0, 1, WIRE_PIECE_BYTES, WIRE_PIECE_BYTES + 1, WIRE_WRITE_MAX };
+	const struct wire_listed l = { .type = WIRE_LISTED_FILE, .path = text("w") };
+	unsigned i, pieces = 0;
+	uint32_t from, n;
+	struct end c, s;
+
+	(void)state;
+	begin(&c, JOB_FRAMES_WRITE_REQUESTED);
+	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
+	for (i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		put_write(&c, sizes[i]);
+		assert_int_equal(deliver(&c, &s, 1000, i, NULL), 0);
+		for (from = 0; from < sizes[i]; from += n) {
+			assert_int_equal(s.j.state, JOB_FRAMES_AWAIT_DATA);
+			assert_int_equal(frame_conn_fault(&s.j.conn, at(i + 9)), FRAME_ALIVE);
+			assert_int_equal(frame_conn_fault(&s.j.conn, at(i + 10)), FRAME_STALLED);
+			n = sizes[i] - from < WIRE_PIECE_BYTES ? sizes[i] - from : WIRE_PIECE_BYTES;
+			put_piece_at(&c.j.conn.out, wire_range_id(0), from, n, 0, n);
+			assert_int_equal(deliver(&c, &s, 1000, i, NULL), 0);
+			assert_int_equal(s.calls[WIRE_BLOCK], ++pieces);
+		}
+		assert_true(s.j.state == JOB_FRAMES_ANSWERING && s.calls[WIRE_WRITE] == i + 1);
+		OUTBOX_PUT(&s.j.conn.out, listed, LISTED, &l);
+		put_managed(&s.j.conn.out, 1, 1);
+		job_frames_await_next(&s.j, at(i));
+		assert_int_equal(deliver(&s, &c, 3, i, NULL), 0);
+		assert_int_equal(c.j.state, JOB_FRAMES_CLOSED);
+		job_frames_requested(&c.j, JOB_FRAMES_WRITE_REQUESTED, at(i + 1));
+	}
+	fini(&c, &s);
+}
+
+static void malformed_writes(void **state)
+{
+	static const struct { uint32_t size; uint64_t id, offset; uint32_t n; } cases[] = {
+		{ 10, 1 << 16, 0, 9 }, { 10, 1 << 16, 0, 11 }, { 10, 1 << 16, 1, 10 }, { 10, 2 << 16, 0, 10 },
+		{ 2 * WIRE_PIECE_BYTES, 1 << 16, 0, WIRE_PIECE_BYTES - 1 },
+		{ 2 * WIRE_PIECE_BYTES, 1 << 16, 0, WIRE_PIECE_BYTES + 1 },
+	};
+	struct ptcp_err e;
+	struct end c, s;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i <= sizeof cases / sizeof *cases; i++) {
+		begin(&c, JOB_FRAMES_WRITE_REQUESTED);
+		begin(&s, JOB_FRAMES_AWAIT_REQUEST);
+		if (i < sizeof cases / sizeof *cases) {
+			put_write(&c, cases[i].size);
+			put_piece_at(&c.j.conn.out, cases[i].id, cases[i].offset, cases[i].n, 0, cases[i].n);
+		} else { /* more than the file */
+			put_write(&c, 1);
+			put_piece_at(&c.j.conn.out, 1 << 16, 0, 1, 0, 1);
+			put_piece_at(&c.j.conn.out, 1 << 16, 1, 1, 0, 1);
+		}
+		assert_int_equal(deliver(&c, &s, 100000, 0, &e), PTCP_EPROTO);
+		assert_int_equal(s.calls[WIRE_BLOCK], 0);
+		fini(&c, &s);
+	}
 }
 
 static void malformed_pieces(void **state)
@@ -446,16 +522,17 @@ static void wrong_order(void **state)
 		    { WIRE_END, IN(JOB_RUNNING) | IN(TIMING_RUNNING) },
 		{ WIRE_MANAGE, IN(AWAIT_REQUEST) | IN(AWAIT_NEXT) },
 		{ WIRE_SUM, IN(AWAIT_REQUEST) | IN(AWAIT_NEXT) },
-		{ WIRE_READ, IN(AWAIT_REQUEST) | IN(AWAIT_NEXT) }, { WIRE_BLOCK, IN(READ_REQUESTED) },
-		{ WIRE_LISTED, IN(MANAGE_REQUESTED) | IN(READ_REQUESTED) },
-		{ WIRE_MANAGED, IN(MANAGE_REQUESTED) | IN(READ_REQUESTED) },
+		{ WIRE_READ, IN(AWAIT_REQUEST) | IN(AWAIT_NEXT) }, { WIRE_BLOCK, IN(READ_REQUESTED) | IN(AWAIT_DATA) },
+		{ WIRE_WRITE, IN(AWAIT_REQUEST) | IN(AWAIT_NEXT) },
+		{ WIRE_LISTED, IN(MANAGE_REQUESTED) | IN(READ_REQUESTED) | IN(WRITE_REQUESTED) },
+		{ WIRE_MANAGED, IN(MANAGE_REQUESTED) | IN(READ_REQUESTED) | IN(WRITE_REQUESTED) },
 		{ WIRE_CLEAN, IN(AWAIT_REQUEST) | IN(AWAIT_NEXT) }, { WIRE_LEFTOVER, IN(CLEAN_REQUESTED) },
 		    { WIRE_CLEANED, IN(CLEAN_REQUESTED) },
 		{ WIRE_SAMPLE, IN(TIMING_RUNNING) }, { WIRE_STATE, IN(STATUS_REQUESTED) },
 		    { WIRE_LINK, IN(LINKS_REQUESTED) },
 		{ WIRE_ERROR, IN(JOB_REQUESTED) | IN(TIMING_REQUESTED) | IN(JOB_RUNNING) | IN(TIMING_RUNNING) |
 		    IN(STATUS_REQUESTED) | IN(LINKS_REQUESTED) | IN(CLEAN_REQUESTED) | IN(MANAGE_REQUESTED) |
-		    IN(READ_REQUESTED) },
+		    IN(READ_REQUESTED) | IN(WRITE_REQUESTED) },
 	};
 	unsigned type, st, k, states;
 	struct ptcp_err e;
@@ -683,7 +760,8 @@ int main(void)
 		cmocka_unit_test(cleaning),
 		cmocka_unit_test(managing),
 		cmocka_unit_test(work_after_work),
-		cmocka_unit_test(malformed_pieces),
+		cmocka_unit_test(malformed_pieces), cmocka_unit_test(written_pieces),
+		cmocka_unit_test(malformed_writes),
 		cmocka_unit_test(pausing),
 		cmocka_unit_test(wrong_order),
 		cmocka_unit_test(unknown_frames),

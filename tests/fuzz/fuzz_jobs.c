@@ -16,7 +16,7 @@
 #define TIMEOUT_NS (10 * NS_PER_S)
 #define NOW_S UINT64_C(1700000000)
 
-enum kind { JOB, TIMING, STATUS, LINKS, CLEANING, MANAGING, READING, SUMMING, KINDS };
+enum kind { JOB, TIMING, STATUS, LINKS, CLEANING, MANAGING, READING, WRITING, SUMMING, KINDS };
 
 struct end {
 	struct job_frames j;
@@ -117,9 +117,12 @@ static void check_request(struct end *e, unsigned type, const struct job_request
 static int on_request(struct end *e, unsigned type, const union job_frame *f, struct ptcp_err *err)
 {
 	MUST(type == WIRE_OPEN || type == WIRE_PROBE || type == WIRE_STATUS || type == WIRE_LINKS ||
-	    type == WIRE_CLEAN || type == WIRE_MANAGE || type == WIRE_READ || type == WIRE_SUM);
+	    type == WIRE_CLEAN || type == WIRE_MANAGE || type == WIRE_READ || type == WIRE_SUM ||
+	    type == WIRE_WRITE || type == WIRE_BLOCK);
 	MUST(!e->started && !e->over);
-	e->started = true;
+	MUST(type != WIRE_BLOCK || (f->piece.data.n > 0 && f->piece.block.offset + f->piece.data.n == e->j.written));
+	/* A WRITE starts with the last byte of its file. */
+	e->started = (type != WIRE_WRITE && type != WIRE_BLOCK) || e->j.written == e->j.to_write;
 	if (type == WIRE_OPEN || type == WIRE_PROBE) {
 		check_request(e, type, &f->request);
 		e->has_grant = true;
@@ -171,11 +174,13 @@ static int on_report(struct end *e, unsigned type, const union job_frame *f)
 		MUST(e->kind == READING && f->piece.data.n == f->piece.block.length_bytes && f->piece.data.n > 0);
 		break;
 	case WIRE_LISTED:
-		MUST((e->kind == MANAGING || e->kind == READING || e->kind == SUMMING) &&
+		MUST((e->kind == MANAGING || e->kind == READING || e->kind == WRITING ||
+		    e->kind == SUMMING) &&
 		    ++e->listed <= WIRE_LISTED_FRAMES_MAX);
 		break;
 	case WIRE_MANAGED:
-		MUST((e->kind == MANAGING || e->kind == READING || e->kind == SUMMING) &&
+		MUST((e->kind == MANAGING || e->kind == READING || e->kind == WRITING ||
+		    e->kind == SUMMING) &&
 		    f->managed.entries + f->managed.failed >= e->listed);
 		e->over = f->managed.final;
 		break;
@@ -339,13 +344,35 @@ static void put_job(struct world *w, struct end *e)
 		OUTBOX_PUT(&e->j.conn.out, open, OPEN, &open);
 }
 
+/* A file of up to 255 bytes, rarely with more or less data than it should have. */
+static void put_write(struct world *w, struct end *e)
+{
+	uint8_t n = take_byte(&w->in), how = take_byte(&w->in);
+	const struct wire_write f = { .size_bytes = n, .mtime_ns = WIRE_WRITE_NOW,
+		.path = { (const uint8_t *)"p", 1 } };
+	const struct wire_block b = { .id = wire_range_id(0),
+		.length_bytes = how == 0 ? 1u + n : how == 1 && n > 1 ? n - 1u : n };
+	const struct wire_block_end end = { WIRE_BLOCK_GOOD, n };
+	uint8_t *p;
+	size_t at;
+
+	OUTBOX_PUT(&e->j.conn.out, write, WRITE, &f);
+	if (b.length_bytes == 0)
+		return;
+	p = outbox_room(&e->j.conn.out, WIRE_BLOCK_MAX_BYTES);
+	at = wire_block_encode(p, &b);
+	memset(p + at, n, b.length_bytes);
+	at += b.length_bytes;
+	outbox_added(&e->j.conn.out, at + wire_block_end_encode(p + at, &end));
+}
+
 static void request(struct world *w, struct end *e)
 {
 	static const enum job_frames_state states[] = { [JOB] = JOB_FRAMES_JOB_REQUESTED,
 		[TIMING] = JOB_FRAMES_TIMING_REQUESTED, [STATUS] = JOB_FRAMES_STATUS_REQUESTED,
 		[LINKS] = JOB_FRAMES_LINKS_REQUESTED, [CLEANING] = JOB_FRAMES_CLEAN_REQUESTED,
 		[MANAGING] = JOB_FRAMES_MANAGE_REQUESTED, [READING] = JOB_FRAMES_READ_REQUESTED,
-		[SUMMING] = JOB_FRAMES_MANAGE_REQUESTED };
+		[WRITING] = JOB_FRAMES_WRITE_REQUESTED, [SUMMING] = JOB_FRAMES_MANAGE_REQUESTED };
 	static const uint8_t paths[] = { 0, 0, 1, 'p' };
 	struct wire_status status = { 0, 0 };
 	struct wire_clean clean = { 60 + e->conn, 0, { &paths[3], 1 } };
@@ -371,6 +398,8 @@ static void request(struct world *w, struct end *e)
 		OUTBOX_PUT(&e->j.conn.out, read, READ, &parts);
 	else if (e->kind == SUMMING)
 		OUTBOX_PUT(&e->j.conn.out, sum, SUM, &sum);
+	else if (e->kind == WRITING)
+		put_write(w, e);
 	else
 		put_job(w, e);
 	job_frames_requested(&e->j, states[e->kind], w->now);

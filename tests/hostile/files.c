@@ -148,7 +148,7 @@ static void manages_badly(unsigned port, char **arguments)
 {
 	static const struct { uint8_t n, bytes[12]; } bad[] = {
 		{ 8, { 0, 0, 0, 1, 0, 0, 1, '/' } },                /* no operation */
-		{ 8, { 6, 0, 0, 1, 0, 0, 1, '/' } },                /* one that is none */
+		{ 8, { 8, 0, 0, 1, 0, 0, 1, '/' } },                /* one that is none */
 		{ 8, { 1, 16, 0, 1, 0, 0, 1, '/' } },               /* a flag of another */
 		{ 8, { 1, 0, 0, 2, 0, 0, 1, '/' } },                /* a path that is not there */
 		{ 8, { 1, 0, 0, 1, 0, 0, 2, '/' } },                /* one that is too long */
@@ -262,12 +262,105 @@ static void sums_badly(unsigned port, char **arguments)
 		peer_close(asks_sums(port, arguments[0], 0));
 }
 
+/* ---- Writing ---- */
+
+static void put_write(struct peer *p, const char *path, uint32_t bytes)
+{
+	static uint8_t out[WIRE_WRITE_MAX_BYTES];
+	const struct wire_write f = { .flags = WIRE_WRITE_MKPATH, .size_bytes = bytes, .mtime_ns = WIRE_WRITE_NOW,
+		.path = text(path) };
+
+	peer_send(p, out, wire_write_encode(out, &f));
+}
+
+static void put_data(struct peer *p, uint64_t id, uint64_t offset, uint32_t n, uint64_t flip)
+{
+	static uint8_t out[WIRE_BLOCK_MAX_BYTES];
+	const struct wire_block b = { .id = id, .offset = offset, .length_bytes = n };
+	uint8_t *data = out + wire_block_encode(out, &b);
+	struct wire_block_end end = { WIRE_BLOCK_GOOD, 0 };
+
+	memset(data, 'x', n);
+	end.check = hash_check(out + WIRE_HEADER_BYTES, hash_content(data, n)) ^ flip;
+	peer_try_send(p, out, (size_t)(data - out) + n + wire_block_end_encode(data + n, &end));
+}
+
+static struct peer *writes(unsigned port, const char *path, uint32_t bytes)
+{
+	struct peer *p = peer_connect(port, ALPN_JOB);
+
+	if (p == NULL)
+		die("no handshake");
+	put_write(p, path, bytes);
+	return p;
+}
+
+/* PATH...: none can be written. */
+static void writes_nothing(unsigned port, char **arguments)
+{
+	struct peer *p;
+
+	for (; *arguments != NULL; arguments++) {
+		p = writes(port, *arguments, 1);
+		put_data(p, wire_range_id(0), 0, 1, 0);
+		expect_nothing(p);
+	}
+}
+
+/* CODE PATH: is refused. */
+static void writes_refused(unsigned port, char **arguments)
+{
+	struct peer *p = writes(port, arguments[1], 1);
+
+	expect_error(p, (unsigned)atoi(arguments[0]));
+	peer_close(p);
+}
+
+/* PATH: data in another order, of another file, altered, too much, none, or a request in the middle. */
+static void writes_badly(unsigned port, char **arguments)
+{
+	static const struct { uint64_t id, offset; uint32_t n, code; uint64_t flip; } bad[] = {
+		{ 2 << 16, 0, 9, 10, 0 }, { 1 << 16, 1, 9, 10, 0 }, { 1 << 16, 0, 8, 10, 0 }, { 1 << 16, 0, 10, 10, 0 },
+		{ 1 << 16, 0, 9, 6, 1 },
+	};
+	struct peer *p;
+	size_t i;
+
+	for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+		p = writes(port, arguments[0], 9);
+		put_data(p, bad[i].id, bad[i].offset, bad[i].n, bad[i].flip);
+		expect_error(p, bad[i].code);
+		peer_close(p);
+	}
+	p = writes(port, arguments[0], 9);
+	put_write(p, arguments[0], 9);
+	expect_error(p, 10);
+	peer_close(p);
+	for (i = 0; i < 100; i++) /* or goes away in the middle */
+		peer_close(writes(port, arguments[0], i % 2 == 0 ? 1 : WIRE_WRITE_MAX));
+}
+
+/* N PATH: N files of which the last byte never comes. */
+static void writes_unended(unsigned port, char **arguments)
+{
+	struct peer *p;
+	int i;
+
+	for (i = 0; i < atoi(arguments[0]); i++) {
+		p = writes(port, arguments[1], WIRE_WRITE_MAX);
+		put_data(p, wire_range_id(0), 0, WIRE_PIECE_BYTES, 0);
+	}
+	hold();
+}
+
 const struct hostile hostile_managers[] = {
 	{ "sums-nothing", sums_nothing }, { "sums-refused", sums_refused }, { "sums-many", sums_many },
 	{ "sums-badly", sums_badly },
 	{ "manages", manages }, { "manages-nothing", manages_nothing }, { "manages-badly", manages_badly },
 	{ "lists-unread", lists_unread }, { "parts-nothing", parts_nothing }, { "parts-refused", parts_refused },
-	{ "parts-unread", parts_unread }, { "parts-badly", parts_badly }, { NULL, NULL }
+	{ "parts-unread", parts_unread }, { "parts-badly", parts_badly }, { "writes-nothing", writes_nothing },
+	{ "writes-refused", writes_refused }, { "writes-badly", writes_badly }, { "writes-unended", writes_unended },
+	{ NULL, NULL }
 };
 
 /* ---- Servers ---- */

@@ -1,14 +1,18 @@
-/* Work on files that a client requests: ls, du, mkdir, rm, mv and clean, with real files. The test plays the connection
- * of the client. */
+/* Work on files that a client requests: ls, du, mkdir, rm, mv, clean, reading and writing, with real files. The test
+ * plays the connection of the client. */
 #include "fixture.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/text.h"
+#include "core/units.h"
 #include "server/file_job.h"
 #include "store/file_sums.h"
 #include "store/hash.h"
@@ -1006,6 +1010,375 @@ static void sums_of_changes(void **state)
 	}
 }
 
+/* ---- Writing ---- */
+
+static const uint8_t *const content = (const uint8_t *)"abcdefghij";
+
+static struct wire_write to_write(const char *path, uint32_t bytes, unsigned flags, const char *if_match)
+{
+	return (struct wire_write){ .flags = (uint8_t)flags, .fsync = WIRE_FSYNC_NONE, .size_bytes = bytes,
+		.mtime_ns = WIRE_WRITE_NOW, .path = { (const uint8_t *)path, strlen(path) },
+		.if_match = { (const uint8_t *)if_match, strlen(if_match) } };
+}
+
+/* A BLOCK of n bytes at `at`, with its check changed by `flip`. */
+static uint32_t status_of_pieces;
+
+static int give(const uint8_t *data, uint32_t at, uint32_t n, uint64_t flip, struct ptcp_err *e)
+{
+	const struct wire_block b = { .id = wire_range_id(0), .offset = at, .length_bytes = n };
+	uint8_t head[WIRE_BLOCK_HEAD_BYTES];
+	struct job_piece p = { .block = b, .fields = head + WIRE_HEADER_BYTES, .data = { data + at, n },
+		.end = { status_of_pieces, 0 } };
+
+	wire_block_encode(head, &b);
+	p.end.check = hash_check(p.fields, hash_content(data + at, n)) ^ flip;
+	return writing_take(t.job, &p, e);
+}
+
+static int begin_write(const struct wire_write *f)
+{
+	const struct job_client c = client();
+	struct ptcp_err e;
+
+	forget();
+	return writing_new(&t.job, &t.set, &c, f, &e);
+}
+
+static void give_all(const uint8_t *data, uint32_t n)
+{
+	struct ptcp_err e;
+	uint32_t at, part;
+
+	for (at = 0; at < n; at += part) {
+		part = n - at < WIRE_PIECE_BYTES ? n - at : WIRE_PIECE_BYTES;
+		if (give(data, at, part, 0, &e) < 0)
+			fail_msg("%s", e.msg);
+	}
+}
+
+/* Carries it out; returns the cause of the failure, or 0. */
+static int write_data(const struct wire_write *f, const uint8_t *data)
+{
+	assert_int_equal(begin_write(f), 0);
+	give_all(data, f->size_bytes);
+	vf_wait(&t.n_gone, 1);
+	assert_true(t.n_filed == 1 && t.filed.code == 0 && t.managed.final == 1);
+	assert_int_equal(t.managed.entries + t.managed.failed, 1);
+	return (int)(t.managed.failed > 0 ? t.last.why.cause : 0);
+}
+
+static int writes(const char *path, uint32_t bytes, unsigned flags, const char *if_match)
+{
+	const struct wire_write f = to_write(path, bytes, flags, if_match);
+
+	return write_data(&f, content);
+}
+
+static void holds(const char *path, const void *data, size_t n)
+{
+	static char got[WIRE_WRITE_MAX + 1];
+	FILE *f = fopen(fx_path(path), "r");
+
+	assert_non_null(f);
+	assert_int_equal(fread(got, 1, sizeof got, f), n);
+	assert_memory_equal(got, data, n);
+	fclose(f);
+}
+
+static unsigned entries_of(const char *path)
+{
+	char line[4200], out[20] = "";
+	FILE *f;
+
+	snprintf(line, sizeof line, "ls -A %s | wc -l", fx_path(path));
+	assert_non_null(f = popen(line, "r"));
+	assert_non_null(fgets(out, sizeof out, f));
+	pclose(f);
+	return (unsigned)atoi(out);
+}
+
+/* Sizes around those of pieces; a new file, and one that is replaced; nothing but the file remains. */
+static void writes_files(void **state)
+{
+	static const uint32_t sizes[] = { 0, 1, WIRE_PIECE_BYTES - 1, WIRE_PIECE_BYTES, WIRE_PIECE_BYTES + 1,
+		WIRE_WRITE_MAX };
+	static uint8_t data[WIRE_WRITE_MAX];
+	struct wire_write f;
+	struct stat st;
+	unsigned i;
+
+	(void)state;
+	srand(1);
+	for (i = 0; i < sizeof data; i++)
+		data[i] = (uint8_t)rand();
+	for (i = 0; i < 2 * sizeof sizes / sizeof *sizes; i++) {
+		f = to_write("d/e/new", sizes[i % 6], 0, "");
+		f.fsync = i % 3;
+		assert_int_equal(write_data(&f, data), 0);
+		holds("root/d/e/new", data, f.size_bytes);
+		assert_int_equal(entries_of("root/d/e"), 2);
+		assert_int_equal(stat(fx_path("root/d/e/new"), &st), 0);
+		assert_string_equal(t.found, "d/e/new\n");
+		assert_true(t.last.type == WIRE_LISTED_FILE && t.last.bytes == f.size_bytes &&
+		    t.last.mtime_s == st.st_mtim.tv_sec && t.last.mtime_ns == (uint32_t)st.st_mtim.tv_nsec &&
+		    t.last.mode == (st.st_mode & 07777));
+	}
+}
+
+static void modes_and_times_of_writes(void **state)
+{
+	struct wire_write f = to_write("w", 3, WIRE_WRITE_MODE, "");
+	mode_t mask = umask(027);
+	struct stat st;
+	int64_t before;
+
+	(void)state;
+	f.mode = 0777;
+	f.mtime_s = -5;
+	f.mtime_ns = 7;
+	assert_int_equal(write_data(&f, content), 0);
+	assert_int_equal(stat(fx_path("root/w"), &st), 0);
+	assert_true(st.st_mtim.tv_sec == -5 && st.st_mtim.tv_nsec == 7);
+	assert_int_equal(st.st_mode & 0777, 0777); /* as a sender's, which has its own umask */
+	assert_int_equal(chmod(fx_path("root/w"), 0604), 0);
+	before = (int64_t)time(NULL) - 1;
+	assert_int_equal(writes("w", 3, 0, ""), 0);
+	assert_int_equal(stat(fx_path("root/w"), &st), 0);
+	assert_true(st.st_mtim.tv_sec >= before && (st.st_mode & 0777) == 0604);
+	assert_int_equal(writes("w2", 3, 0, ""), 0);
+	assert_int_equal(stat(fx_path("root/w2"), &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0640);
+	umask(mask);
+}
+
+static void writes_where(void **state)
+{
+	static const struct { const char *path; unsigned flags; int cause; const char *there; } rows[] = {
+		{ "a/b/c", WIRE_WRITE_MKPATH, 0, "root/a/b/c" }, { "x/y", 0, ENOENT, NULL },
+		{ "file", WIRE_WRITE_EXCLUSIVE, EEXIST, NULL }, { "fresh", WIRE_WRITE_EXCLUSIVE, 0, "root/fresh" },
+		{ "d", 0, EISDIR, NULL }, { "d/", 0, EISDIR, NULL }, { "", 0, EISDIR, NULL },
+		{ "file/x", WIRE_WRITE_MKPATH, ENOTDIR, NULL }, { "../out", WIRE_WRITE_MKPATH, -1, NULL },
+		{ ".ptcp-0123456789abcdef.part", 0, -1, NULL }, { "pipe", 0, EEXIST, NULL },
+		{ "link", 0, 0, "root/link" }, { "away/x", 0, -1, NULL },
+	};
+	unsigned i, n;
+	int got;
+
+	(void)state;
+	assert_int_equal(mkfifo(fx_path("root/pipe"), 0600), 0);
+	assert_int_equal(symlink("..", fx_path("root/away")), 0);
+	n = entries_of("");
+	for (i = 0; i < sizeof rows / sizeof *rows; i++) {
+		got = writes(rows[i].path, 4, rows[i].flags, "");
+		if ((got != 0) != (rows[i].cause != 0) || (rows[i].cause > 0 && strcmp(t.last_text, "") == 0))
+			fail_msg("\"%s\": cause %d, %s", rows[i].path, got, t.last_text);
+		if (rows[i].there != NULL)
+			holds(rows[i].there, content, 4);
+		assert_null(strstr(t.last_text, fx_path("")));
+	}
+	assert_int_equal(entries_of(""), n);
+	holds("root/d/x", "123", 3); /* the link was replaced, not followed */
+}
+
+static char *version_of(const char *path)
+{
+	static char out[80];
+	struct stat st;
+
+	assert_int_equal(stat(fx_path(path), &st), 0);
+	snprintf(out, sizeof out, "%lld@%lld.%09ld", (long long)st.st_size, (long long)st.st_mtim.tv_sec,
+	    st.st_mtim.tv_nsec);
+	return out;
+}
+
+/* Only the version that is named is replaced; each write makes another version, however soon. */
+static void versions(void **state)
+{
+	char first[80];
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 50; i++) {
+		strcpy(first, version_of("root/file"));
+		assert_int_equal(writes("file", 5, 0, first), 0);
+		holds("root/file", content, 5);
+		assert_string_not_equal(first, version_of("root/file"));
+		assert_true(writes("file", 6, 0, first) != 0);
+		assert_non_null(strstr(t.last_text, "another version"));
+		holds("root/file", content, 5);
+	}
+	assert_true(writes("none", 1, 0, first) != 0);
+	assert_true(writes("d", 1, 0, first) != 0);
+	assert_int_equal(entries_of("root"), 3);
+}
+
+static void malformed_versions(void **state)
+{
+	static const char *const texts[] = { "x", "1@2", "1@2.3", "@1.000000000", "1@.000000000", "1@--2.000000000",
+		"1@2.0000000000", "1@2.000000000x", "18446744073709551616@0.000000000",
+		"1@9223372036854775808.000000000" };
+	struct wire_write f;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < sizeof texts / sizeof *texts; i++) {
+		f = to_write("file", 0, 0, texts[i]);
+		if (begin_write(&f) != PTCP_EPROTO)
+			fail_msg("%s", texts[i]);
+	}
+}
+
+static void writes_by_right(void **state)
+{
+	const struct authorization same = { 0 }, reads = { .read_only = true }, adds = { .write_once = true };
+	struct wire_write f = to_write("w", 1, 0, "");
+	const struct wire_write one = to_write("file", 1, 0, "1@1.000000000");
+
+	(void)state;
+	assert_int_equal(begin_write(&f), 0);
+	assert_true(t.job->ops->permits(t.job, &same));
+	assert_false(t.job->ops->permits(t.job, &adds) || t.job->ops->permits(t.job, &reads));
+	file_job_leave(t.job); /* before its data has come */
+	assert_int_equal(t.n_gone + t.n_filed, 0);
+	t.auth.read_only = true;
+	assert_int_equal(begin_write(&f), PTCP_EREFUSED);
+	t.auth = (struct authorization){ .write_once = true };
+	assert_int_equal(begin_write(&one), PTCP_EREFUSED);
+	assert_int_equal(write_data(&f, content), 0);
+	assert_true(write_data(&f, content) != 0); /* of another time */
+	f = to_write("w2", 2, 0, "");
+	f.mtime_s = 5;
+	f.mtime_ns = 6;
+	assert_int_equal(write_data(&f, content), 0);
+	assert_int_equal(write_data(&f, content), 0); /* the same file, which it has added before */
+	assert_true(t.last.bytes == 2 && t.last.mtime_s == 5 && t.last.mtime_ns == 6);
+	t.set.root = NULL;
+	assert_int_equal(begin_write(&f), PTCP_EREFUSED);
+}
+
+static void altered_data(void **state)
+{
+	struct wire_write f = to_write("w", 2, 0, "");
+	struct ptcp_err e;
+
+	(void)state;
+	assert_int_equal(begin_write(&f), 0);
+	assert_int_equal(give(content, 0, 2, 1, &e), PTCP_EVERIFY);
+	status_of_pieces = WIRE_BLOCK_VOID;
+	assert_int_equal(give(content, 0, 2, 0, &e), PTCP_EPROTO);
+	status_of_pieces = WIRE_BLOCK_GOOD;
+	file_job_leave(t.job);
+	assert_true(access(fx_path("root/w"), F_OK) != 0);
+}
+
+/* While another transfer has the part, the job waits, and says so; then its file replaces that of the other. */
+static void waits_for_writers(void **state)
+{
+	const struct wire_write f = to_write("w", 3, 0, "");
+	const struct meta m = { .mode = 0644 };
+	struct store_item item = { 0 };
+	struct ptcp_err e;
+	struct tree *tree;
+	struct dir *d;
+
+	(void)state;
+	assert_int_equal(tree_open(&tree, fx_path("root"), &sys_real, &e), 0);
+	d = tree_root(tree);
+	item.sink = sink_new(d, "w", 5, &m, NULL);
+	assert_int_equal(sink_write(item.sink, "other", 5, 0, 0, &e), 0);
+	assert_int_equal(begin_write(&f), 0);
+	give_all(content, 3);
+	vf_wait(&t.n_totals, 2); /* a second */
+	assert_true(t.managed.final == 0 && t.n_gone == 0);
+	store_complete(&item, 1, STORE_SYNC_NONE);
+	assert_int_equal(item.result, 0);
+	holds("root/w", "other", 5);
+	sink_unref(item.sink);
+	vf_wait(&t.n_gone, 1);
+	assert_int_equal(t.managed.failed, 0);
+	holds("root/w", content, 3);
+	dir_unref(d);
+	tree_unref(tree);
+}
+
+/* Bytes in both directions keep to the limit of the rate. */
+static void paced(void **state)
+{
+	static uint8_t data[100000];
+	const struct wire_write f = to_write("w", sizeof data, 0, "");
+	struct mono begun = mono_now();
+	uint64_t took_ns;
+
+	(void)state;
+	pacer_set(&vf.context.pacing.in, 4000000, begun); /* 0.2 s for this file, less the reserve */
+	pacer_set(&vf.context.pacing.out, 4000000, begun);
+	assert_int_equal(write_data(&f, data), 0);
+	took_ns = mono_diff_ns(mono_now(), begun);
+	assert_true(took_ns >= 130 * NS_PER_MS);
+	assert_int_equal(read_whole("w"), 0);
+	assert_true(t.n_data == sizeof data && mono_diff_ns(mono_now(), begun) >= took_ns + 130 * NS_PER_MS);
+}
+
+/* ---- rmdir, touch, literal names ---- */
+
+static void removes_empty_directories(void **state)
+{
+	static const struct { const char *path; bool works; } rows[] = {
+		{ "empty", true }, { "d", false }, { "file", false }, { "link", false }, { "none", false },
+		{ "", false }, { "dir-link", false },
+	};
+	unsigned i;
+
+	(void)state;
+	fx_mkdir("root/empty");
+	assert_int_equal(symlink("d", fx_path("root/dir-link")), 0);
+	for (i = 0; i < sizeof rows / sizeof *rows; i++)
+		if ((work(WIRE_MANAGE_RMDIR, 0, rows[i].path) == 0) != rows[i].works)
+			fail_msg("rmdir \"%s\": %s", rows[i].path, t.last_text);
+	assert_true(access(fx_path("root/empty"), F_OK) != 0);
+	assert_int_equal(access(fx_path("root/d/x"), F_OK), 0);
+	t.set.root = fx_path("");
+	assert_int_equal(work(WIRE_MANAGE_RMDIR, 0, "config"), 1); /* the server's own */
+	assert_int_equal(access(fx_path("config"), F_OK), 0);
+}
+
+static void touches(void **state)
+{
+	const struct timespec old[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(utimensat(AT_FDCWD, fx_path("root/file"), old, 0), 0);
+	assert_int_equal(work(WIRE_MANAGE_TOUCH, 0, "file"), 0);
+	assert_int_equal(stat(fx_path("root/file"), &st), 0);
+	assert_true(st.st_mtim.tv_sec > 1 && st.st_size == 7);
+	assert_int_equal(work(WIRE_MANAGE_TOUCH, 0, "d/new"), 0);
+	assert_int_equal(stat(fx_path("root/d/new"), &st), 0);
+	assert_true(S_ISREG(st.st_mode) && st.st_size == 0);
+	assert_int_equal(utimensat(AT_FDCWD, fx_path("root/d"), old, 0), 0);
+	assert_int_equal(work(WIRE_MANAGE_TOUCH, 0, "d"), 0);
+	assert_int_equal(stat(fx_path("root/d"), &st), 0);
+	assert_true(st.st_mtim.tv_sec > 1);
+	assert_int_equal(work(WIRE_MANAGE_TOUCH, 0, "link"), 1);
+	assert_int_equal(work(WIRE_MANAGE_TOUCH, 0, "none/x"), 1);
+	assert_int_equal(work(WIRE_MANAGE_TOUCH, 0, ".ptcp-0123456789abcdef.part"), 1);
+}
+
+static void literal_names(void **state)
+{
+	(void)state;
+	fx_text("root/a*", "1");
+	fx_text("root/ab", "2");
+	work(WIRE_MANAGE_LIST, WIRE_MANAGE_LITERAL | WIRE_MANAGE_ITSELF, "a*");
+	assert_string_equal(t.found, "a*\n");
+	assert_int_equal(work(WIRE_MANAGE_LIST, WIRE_MANAGE_LITERAL, "f*"), 1);
+	assert_int_equal(work(WIRE_MANAGE_REMOVE, WIRE_MANAGE_LITERAL, "f*"), 1);
+	assert_int_equal(work(WIRE_MANAGE_REMOVE, WIRE_MANAGE_LITERAL, "a*"), 0);
+	assert_int_equal(access(fx_path("root/ab"), F_OK), 0);
+	assert_int_equal(work(WIRE_MANAGE_COUNT, WIRE_MANAGE_LITERAL, "a*"), 1);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -1017,6 +1390,11 @@ int main(void)
 		job_test(parts_without_size), job_test(parts_by_right), job_test(parts_left),
 		job_test(random_sums), job_test(sums_of_what), job_test(sums_by_right), job_test(sums_left),
 		job_test(sums_in_turn), job_test(sums_of_changes),
+		job_test(writes_files),
+		job_test(modes_and_times_of_writes), job_test(writes_where), job_test(versions),
+		job_test(malformed_versions), job_test(writes_by_right), job_test(altered_data),
+		job_test(waits_for_writers), job_test(paced), job_test(removes_empty_directories), job_test(touches),
+		job_test(literal_names),
 	};
 
 	return cmocka_run_group_tests_name("server/file_job", tests, NULL, NULL);

@@ -416,7 +416,8 @@ static void every_value_is_listed(void **state)
 	    { WIRE_PATH_EXCLUDE, "EXCLUDE:" }, { WIRE_PATH_INCLUDE, "INCLUDE:" },
 	    { WIRE_PATH_BACKUP_DIR, "BACKUP_DIR:" }, { WIRE_PATH_SUFFIX, "SUFFIX:" },
 	    { WIRE_PATH_LINK_DEST, "LINK_DEST:" }, { WIRE_PATH_COMPARE_DEST, "COMPARE_DEST:" },
-	    { WIRE_PATH_COPY_DEST, "COPY_DEST:" });
+	    { WIRE_PATH_COPY_DEST, "COPY_DEST:" },
+	    { WIRE_PATH_IF_MATCH, "IF_MATCH:" });
 	VALUES(text, "| congestion | name | |", { WIRE_CC_AUTO, "AUTO |" }, { WIRE_CC_SYSTEM, "SYSTEM |" },
 	    { WIRE_CC_CUBIC, "CUBIC |" }, { WIRE_CC_BBR, "BBR |" }, { WIRE_CC_RENO, "RENO |" },
 	    { WIRE_CC_YIELD, "YIELD |" },
@@ -427,11 +428,15 @@ static void every_value_is_listed(void **state)
 	    { WIRE_ATTR_LINKED, "LINKED |" }, { WIRE_ATTR_UNSIZED, "UNSIZED |" });
 	VALUES(text, "| op | |", { WIRE_MANAGE_LIST, "LIST:" }, { WIRE_MANAGE_COUNT, "COUNT:" },
 	    { WIRE_MANAGE_MKDIR, "MKDIR" },
-	    { WIRE_MANAGE_REMOVE, "REMOVE" }, { WIRE_MANAGE_RENAME, "RENAME:" });
+	    { WIRE_MANAGE_REMOVE, "REMOVE" }, { WIRE_MANAGE_RENAME, "RENAME:" },
+	    { WIRE_MANAGE_RMDIR, "RMDIR:" }, { WIRE_MANAGE_TOUCH, "TOUCH:" });
 	VALUES(text, "| flag of MANAGE | name | of | |", { WIRE_MANAGE_RECURSIVE, "RECURSIVE |" },
 	    { WIRE_MANAGE_HIDDEN, "HIDDEN |" },
 	    { WIRE_MANAGE_ITSELF, "ITSELF |" }, { WIRE_MANAGE_PARENTS, "PARENTS |" },
-	    { WIRE_MANAGE_REPLACE, "REPLACE |" });
+	    { WIRE_MANAGE_REPLACE, "REPLACE |" },
+	    { WIRE_MANAGE_LITERAL, "LITERAL |" });
+	VALUES(text, "| flag of WRITE | name | |", { WIRE_WRITE_EXCLUSIVE, "EXCLUSIVE |" },
+	    { WIRE_WRITE_MKPATH, "MKPATH |" }, { WIRE_WRITE_MODE, "MODE |" });
 #define X(name, value, text) { -(value), "" },
 	VALUES(text, "| code | meaning |", PTCP_ERRORS(X));
 #undef X

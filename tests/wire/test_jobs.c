@@ -353,9 +353,9 @@ static void manage_golden(void **state)
 {
 	static const struct patch cases[] = {
 		{ "no operation", "manage", 0, "00", false },
-		{ "an operation that is none", "manage", 0, "06", false },
+		{ "an operation that is none", "manage", 0, "08", false },
 		{ "flags of another operation", "manage", 0, "04", false },
-		{ "a flag that is none", "manage", 1, "20", false },
+		{ "a flag that is none", "manage", 1, "40", false },
 		{ "no path", "manage", 2, "0000", false },
 		{ "a path that is not there", "manage", 2, "0003", false },
 		{ "bytes behind the paths", "manage", 2, "0001", false },
@@ -406,6 +406,32 @@ static void manage_golden(void **state)
 	    dt.quota_used_bytes == 65536 && dt.quota_bytes == 131072 && dt.final == 1);
 	drop(in);
 	CHECK(cases, check_patches);
+}
+
+static void write_golden(void **state)
+{
+	static const struct patch cases[] = {
+		{ "a flag that is none", "write", 0, "08", false },
+		{ "a way of syncing that is none", "write", 1, "03", false },
+		{ "a mode above 0777", "write", 2, "0200", false },
+		{ "a mode without its flag", "write", 0, "00", false },
+		{ "too large a file", "write", 4, "00100001", false },
+		{ "a second of 10^9 ns", "write", 16, "3b9aca00", false },
+		{ "seconds of the time of writing", "write", 16, "ffffffff", false },
+		{ "a NUL in the path", "write", 23, "00", false },
+		{ "a space in the version", "write", 26, "20", false },
+		{ "a version of a new file", "write", 0, "05", false },
+	};
+	const struct wire_write w = { WIRE_WRITE_MODE, WIRE_FSYNC_NONE, 0644, 5, -1, 999999999, text_span("a/\xff"),
+		text_span("1@0.0") };
+	const struct wire_write now = { .flags = WIRE_WRITE_EXCLUSIVE, .size_bytes = WIRE_WRITE_MAX,
+		.mtime_ns = WIRE_WRITE_NOW, .path = text_span("a") };
+	uint8_t f[WIRE_WRITE_MAX_BYTES];
+
+	(void)state;
+	check_golden("write", f, wire_write_encode(f, &w));
+	check_golden("write-now", f, wire_write_encode(f, &now));
+	check_patches(cases, sizeof cases / sizeof *cases);
 }
 
 static void read_golden(void **state)
@@ -597,6 +623,7 @@ int main(void)
 		cmocka_unit_test(status_golden),
 		cmocka_unit_test(clean_golden),
 		cmocka_unit_test(manage_golden), cmocka_unit_test(read_golden), cmocka_unit_test(sum_golden),
+		cmocka_unit_test(write_golden),
 		cmocka_unit_test(range_clip),
 		cmocka_unit_test(state_golden),
 		cmocka_unit_test(probe_golden),

@@ -17,7 +17,9 @@ from ._task import Host
 from ._task import Manage as _Manage
 from ._task import RateLimit
 from ._task import Read as _Read
+from ._task import Stat as _Stat
 from ._task import Transfer as _Transfer
+from ._task import Write as _Write
 from ._task import check as _check
 from ._task import encoded as _encoded
 from ._task import sum_flags as _sum_flags
@@ -30,7 +32,8 @@ if _typing.TYPE_CHECKING:
 
     from ._keywords import AdviceOptions, Options
 
-__all__ = ["send", "recv", "ls", "du", "mkdir", "rm", "mv", "read_ranges", "sum", "advise", "plan", "fingerprint", "version",
+__all__ = ["send", "recv", "ls", "stat", "du", "mkdir", "rmdir", "rm", "mv", "touch", "read_ranges", "write", "sum", "advise", "plan",
+           "fingerprint", "version",
            "Error", "UsageError", "ConnectError", "RefusedError", "VerifyError", "PartialError",
            "InfeasibleError", "CanceledError", "VanishedError", "StoppedError", "Advice", "Choice", "Entry",
            "FailedFile", "Host", "RateLimit", "Plan", "Probe", "Progress", "Step", "TransferResult"]
@@ -57,11 +60,17 @@ def recv(sources, dest, *, on_progress=None, on_warning=None, trust=None,
                      trust=trust).run()
 
 
-def ls(urls, *, recursive=False, hidden=False, itself=False, host=None, trust=None, **options: Unpack[Options]) -> list[Entry]:
-    """Lists directories and files of one host; wildcards are expanded there. With `itself` directories are listed
-    themselves, not their content, with `hidden` names that begin with a dot as well."""
-    flags = {"recursive": recursive, "hidden": hidden, "itself": itself}
+def ls(urls, *, recursive=False, hidden=False, itself=False, literal=False, host=None, trust=None,
+       **options: Unpack[Options]) -> list[Entry]:
+    """Lists directories and files of one host; wildcards are expanded there, unless `literal`. With `itself` directories
+    are listed themselves, not their content, with `hidden` names that begin with a dot as well."""
+    flags = {"recursive": recursive, "hidden": hidden, "itself": itself, "literal": literal}
     return _Manage("list", urls, flags, options, host=host, trust=trust).run()
+
+
+def stat(url, *, host=None, trust=None, **options: Unpack[Options]) -> Entry:
+    """The file, directory or link of this name, without wildcards; `version` is for if_match."""
+    return _Stat(url, options, host=host, trust=trust).run()
 
 
 def du(urls, *, host=None, trust=None, **options: Unpack[Options]) -> list[Entry]:
@@ -74,9 +83,19 @@ def mkdir(urls, *, parents=False, host=None, trust=None, **options: Unpack[Optio
     _Manage("mkdir", urls, {"parents": parents}, options, host=host, trust=trust).run()
 
 
-def rm(urls, *, recursive=False, host=None, trust=None, **options: Unpack[Options]) -> None:
-    """Removes files, with `recursive` directories with all content; wildcards are expanded there."""
-    _Manage("remove", urls, {"recursive": recursive}, options, host=host, trust=trust).run()
+def rmdir(urls, *, host=None, trust=None, **options: Unpack[Options]) -> None:
+    """Removes empty directories."""
+    _Manage("rmdir", urls, {}, options, host=host, trust=trust).run()
+
+
+def touch(urls, *, host=None, trust=None, **options: Unpack[Options]) -> None:
+    """Sets the times of files and directories to the present; makes missing files, empty."""
+    _Manage("touch", urls, {}, options, host=host, trust=trust).run()
+
+
+def rm(urls, *, recursive=False, literal=False, host=None, trust=None, **options: Unpack[Options]) -> None:
+    """Removes files, with `recursive` directories with all content; wildcards are expanded there, unless `literal`."""
+    _Manage("remove", urls, {"recursive": recursive, "literal": literal}, options, host=host, trust=trust).run()
 
 
 def mv(url, to, *, replace=False, host=None, trust=None, **options: Unpack[Options]) -> None:
@@ -96,6 +115,13 @@ def sum(urls, digests="sha256", *, recursive=False, start=0, end=None, host=None
     """Digests of files of one host, computed there: names such as "sha256,crc32c", or a list of them; of the bytes
     [start:end] of each file. With `recursive` the files of directories as well; wildcards are expanded there."""
     return _Manage("sum", urls, _sum_flags(digests, recursive, start, end), options, host=host, trust=trust).run()
+
+
+def write(url, data, *, mode=None, mtime_ns=None, host=None, trust=None, **options: Unpack[Options]) -> Entry:
+    """Writes a file of at most 1 MiB in one request, published when it is complete and verified. exclusive=True makes a new
+    file; if_match=stat(url).version replaces this version only (RefusedError with errno.ESTALE: another has the name).
+    Returns the new file, whose `version` no other version of it has."""
+    return _Write(url, data, mode, mtime_ns, options, host=host, trust=trust).run()
 
 
 def advise(target, *, impact_percent=10.0, min_gain_percent=1.0, max_streams=32, model="auto", levels=None,

@@ -24,6 +24,7 @@ class AdviceOptions(TypedDict, total=False):
     copy_dest: Iterable[Text] | None
     delete_excluded: bool | None
     exclusive: bool | None
+    if_match: Text | None
     min_size: int | None
     max_size: int | None
     newer_than: Text | None

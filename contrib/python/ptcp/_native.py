@@ -77,7 +77,7 @@ EntryFn = c.CFUNCTYPE(None, c.c_void_p, c.POINTER(Entry))
 class ManageOpts(c.Structure):
     _fields_ = [("size", c.c_size_t), ("recursive", c.c_bool), ("hidden", c.c_bool), ("itself", c.c_bool),
                 ("parents", c.c_bool), ("replace", c.c_bool), ("digests", c.c_uint), ("start", c.c_int64),
-                ("end", c.c_int64), ("entry", EntryFn), ("arg", c.c_void_p)]
+                ("end", c.c_int64), ("literal", c.c_bool), ("entry", EntryFn), ("arg", c.c_void_p)]
 
 
 class Range(c.Structure):
@@ -94,6 +94,11 @@ PieceFn = c.CFUNCTYPE(None, c.c_void_p, c.POINTER(Piece))
 class ReadOpts(c.Structure):
     _fields_ = [("size", c.c_size_t), ("ranges", c.POINTER(Range)), ("n_ranges", c.c_size_t), ("opened", EntryFn),
                 ("piece", PieceFn), ("arg", c.c_void_p)]
+
+
+class WriteOpts(c.Structure):
+    _fields_ = [("size", c.c_size_t), ("data", c.c_void_p), ("bytes", c.c_size_t), ("mode", c.c_int),
+                ("set_mtime", c.c_bool), ("mtime_s", c.c_int64), ("mtime_ns", c.c_uint), ("written", EntryFn), ("arg", c.c_void_p)]
 
 
 class Probe(c.Structure):
@@ -175,6 +180,8 @@ _PTCP = {
     "ptcp_digest_name": (text, [c.c_int]),
     "ptcp_read_opts_init": (None, [_P]),
     "ptcp_read_new": (c.c_int, [c.POINTER(_P), _P, text, c.POINTER(ReadOpts), _ERR]),
+    "ptcp_write_opts_init": (None, [_P]),
+    "ptcp_write_new": (c.c_int, [c.POINTER(_P), _P, text, c.POINTER(WriteOpts), _ERR]),
     "ptcp_host_open": (c.c_int, [c.POINTER(_P), _ERR]),
     "ptcp_host_close": (None, [_P]),
     "ptcp_task_keep": (c.c_int, [_P, _P, _ERR]),

@@ -19,7 +19,8 @@ from .types import Advice, Choice, Entry, FailedFile, Probe, Progress, TransferR
 _START, _PROGRESS, _FILE, _WARNING = 0, 1, 3, 4
 _FAILED, _VANISHED = 2, 4
 _ENTRY_TYPES = ("unknown", "file", "directory", "symlink", "fifo", "socket", "char device", "block device")
-_MANAGE_OPS = {"list": 1, "count": 2, "mkdir": 3, "remove": 4, "rename": 5, "sum": 6}
+_MANAGE_OPS = {"list": 1, "count": 2, "mkdir": 3, "remove": 4, "rename": 5, "sum": 6, "rmdir": 7, "touch": 8}
+WRITE_MAX = 1 << 20  # bytes of write()
 _ACTIVITIES = ("transferring", "verifying", "syncing")
 def check(lib, r, err):
     if r < 0:
@@ -380,3 +381,41 @@ class Read(_Kept):
 
     def result(self):
         return [bytes(s) for s in self.slices]
+
+
+class Write(_Kept):
+    """A small file; the result is its Entry."""
+
+    def __init__(self, url, data, mode, mtime_ns, options, host=None, **callbacks):
+        super().__init__(options, **callbacks)
+        self.written = None
+        data = bytes(data)
+        self.how = n.initialized(self.lib, n.WriteOpts, "ptcp_write_opts_init")
+        self.how.data, self.how.bytes = c.cast(c.c_char_p(data), c.c_void_p), len(data)
+        self.how.mode = -1 if mode is None else number("mode", mode, 0, 0o777)
+        if mtime_ns is not None:
+            self.how.set_mtime = True
+            self.how.mtime_s, self.how.mtime_ns = divmod(number("mtime_ns", mtime_ns, -2**63, 2**63 - 1), 10**9)
+        self.how.written = n.EntryFn(self._written)
+        check(self.lib, self.lib.ptcp_write_new(c.byref(self.handle), self.opts.pointer, encoded(url),
+                                                c.byref(self.how), c.byref(self.err)), self.err)
+        self.keep(host)
+
+    def _written(self, _, entry):
+        try:
+            self.written = _entry_of(entry.contents)
+        except BaseException as e:
+            self._stop_with(e)
+
+    def result(self):
+        return self.written
+
+
+class Stat(Manage):
+    """One entry; the result is an Entry with the path of the URL."""
+
+    def __init__(self, url, options, host=None, **callbacks):
+        super().__init__("list", [url], {"itself": True, "literal": True}, options, host=host, **callbacks)
+
+    def result(self):
+        return self.entries[0]

@@ -8,7 +8,7 @@ import functools
 import typing
 
 from . import _plan
-from ._task import Advise, Manage, Read, Transfer, sum_flags
+from ._task import Advise, Manage, Read, Stat, Transfer, Write, sum_flags
 from .types import Advice, Entry, Plan, TransferResult
 
 if typing.TYPE_CHECKING:
@@ -64,9 +64,14 @@ async def recv(sources, dest, *, on_progress=None, on_warning=None, trust=None,
                                on_warning=on_warning, trust=trust))
 
 
-async def ls(urls, *, recursive=False, hidden=False, itself=False, host=None, trust=None, **options: Unpack[Options]) -> list[Entry]:
-    flags = {"recursive": recursive, "hidden": hidden, "itself": itself}
+async def ls(urls, *, recursive=False, hidden=False, itself=False, literal=False, host=None, trust=None,
+             **options: Unpack[Options]) -> list[Entry]:
+    flags = {"recursive": recursive, "hidden": hidden, "itself": itself, "literal": literal}
     return await _run(Manage("list", urls, flags, options, host=host, trust=trust))
+
+
+async def stat(url, *, host=None, trust=None, **options: Unpack[Options]) -> Entry:
+    return await _run(Stat(url, options, host=host, trust=trust))
 
 
 async def du(urls, *, host=None, trust=None, **options: Unpack[Options]) -> list[Entry]:
@@ -77,8 +82,16 @@ async def mkdir(urls, *, parents=False, host=None, trust=None, **options: Unpack
     await _run(Manage("mkdir", urls, {"parents": parents}, options, host=host, trust=trust))
 
 
-async def rm(urls, *, recursive=False, host=None, trust=None, **options: Unpack[Options]) -> None:
-    await _run(Manage("remove", urls, {"recursive": recursive}, options, host=host, trust=trust))
+async def rmdir(urls, *, host=None, trust=None, **options: Unpack[Options]) -> None:
+    await _run(Manage("rmdir", urls, {}, options, host=host, trust=trust))
+
+
+async def touch(urls, *, host=None, trust=None, **options: Unpack[Options]) -> None:
+    await _run(Manage("touch", urls, {}, options, host=host, trust=trust))
+
+
+async def rm(urls, *, recursive=False, literal=False, host=None, trust=None, **options: Unpack[Options]) -> None:
+    await _run(Manage("remove", urls, {"recursive": recursive, "literal": literal}, options, host=host, trust=trust))
 
 
 async def mv(url, to, *, replace=False, host=None, trust=None, **options: Unpack[Options]) -> None:
@@ -93,6 +106,10 @@ async def read_ranges(url, ranges, *, on_file=None, host=None, trust=None, **opt
 async def sum(urls, digests="sha256", *, recursive=False, start=0, end=None, host=None, trust=None,
               **options: Unpack[Options]) -> list[Entry]:
     return await _run(Manage("sum", urls, sum_flags(digests, recursive, start, end), options, host=host, trust=trust))
+
+
+async def write(url, data, *, mode=None, mtime_ns=None, host=None, trust=None, **options: Unpack[Options]) -> Entry:
+    return await _run(Write(url, data, mode, mtime_ns, options, host=host, trust=trust))
 
 
 async def advise(target, *, impact_percent=10.0, min_gain_percent=1.0, max_streams=32, model="auto", levels=None,

@@ -3,7 +3,8 @@ and other users of fsspec. Needs the package fsspec.
 
 open() for reading, cat_file() and cat_ranges() request the bytes that they need, and no others but a read-ahead that grows
 while a file is read from front to back. open() for writing sends the file when it is closed, and the file appears under
-its name when all data is verified. get() and put() of a directory are one transfer.
+its name when all data is verified. get() and put() of a directory are one transfer. Files of up to 1 MiB are read and
+written in one request each, on a connection that is kept.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ import io
 import ipaddress
 import os
 import posixpath
+import stat
 import sys
 import tempfile
+import time
 from contextlib import contextmanager
 from urllib.parse import quote
 
@@ -30,12 +33,19 @@ from fsspec.utils import stringify_path
 import ptcp
 from ptcp import aio
 from ptcp._options import Opts
+from ptcp._task import WRITE_MAX
 
 _PORT = 7811
 _RESERVED = ".ptcp-"  # names of unfinished files
 _TYPES = {"symlink": "link"}
 _LINKS_MAX = 16
 _AHEAD = 256 << 10  # bytes of the first read-ahead
+_SMALL = WRITE_MAX  # bytes of a file that is no transfer
+
+# Options that a file in one request obeys, or that are about streams and blocks, which it does not have.
+_OF_REQUESTS = {"fingerprints", "timeout_s", "wait_s", "family", "config_dir", "state_dir", "fsync", "exclusive", "if_match",
+                "no_mkpath", "streams", "max_streams", "impact_percent", "no_history", "cipher", "congestion", "retry_for_s",
+                "compress", "delta", "no_resume", "no_preflight", "no_verify", "direct_io", "inplace", "trust", "host"}
 
 
 @contextmanager
@@ -74,6 +84,7 @@ class PtcpFileSystem(AsyncFileSystem):
         self.host, self.port, self.temp_dir = host, int(port or _PORT), temp_dir
         self.options = {**options, "trust": trust}
         self._here = {**self.options, "host": ptcp.Host()}  # one connection for one operation after the other
+        self._requests = _OF_REQUESTS >= {k for k, v in options.items() if v is not None}
 
     # ---- Paths ----
 
@@ -147,21 +158,25 @@ class PtcpFileSystem(AsyncFileSystem):
         link = None
         for _ in range(_LINKS_MAX):
             try:
-                found = [info for info in await self._listed(at, itself=True) if info["name"] == at]
+                found = info = await self._stat(at)
             except FileNotFoundError:
-                found = []
-            if not found:
                 if link is not None:
                     return link
-                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-            info = found[0]
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path) from None
             if link is not None:
                 info = {**info, "name": path, "islink": True, "destination": link["destination"]}
             if info["type"] != "link":
                 return info
             link = link or info
-            at = self._target(at, found[0]["destination"])
+            at = self._target(at, found["destination"])
         return link
+
+    async def _stat(self, path):
+        """Of this name itself."""
+        if posixpath.basename(path).startswith(_RESERVED):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        with _os_errors(path):
+            return {**self._details("/", await aio.stat(self._url(path), **self._here)), "name": path}
 
     @staticmethod
     def _target(path, destination):
@@ -212,11 +227,6 @@ class PtcpFileSystem(AsyncFileSystem):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
         return None
 
-    # The server would expand the wildcards of a name that does not exist, and send another file.
-    def _exact(self, path, entries):
-        if not any(os.fsdecode(e.path) == path for e in entries):
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-
     def _received(self, folder):
         """Options and destination of a temporary copy."""
         return os.path.join(folder, "file"), {**self.options, "fsync": "none"}
@@ -226,8 +236,8 @@ class PtcpFileSystem(AsyncFileSystem):
         source = self._strip_protocol(path)
         for _ in range(_LINKS_MAX):
             with _os_errors(path):
-                if _has_wildcard(source):
-                    self._exact(source, await aio.ls(self._url(source), itself=True, hidden=True, **self._here))
+                if _has_wildcard(source):  # the server would send another file, if this one does not exist
+                    await aio.stat(self._url(source), **self._here)
                 await aio.recv([self._url(source)], file, **options)
             source = self._next_source(source, file)
             if source is None:
@@ -290,7 +300,9 @@ class PtcpFileSystem(AsyncFileSystem):
         if os.path.isdir(lpath):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), lpath)
         callback.set_size(info["size"])
-        if info["islink"]:
+        if info["size"] <= _SMALL and self._requests and not info["islink"]:
+            await self._get_small(rpath, os.fspath(lpath))
+        elif info["islink"]:
             os.makedirs(os.path.dirname(lpath) or ".", exist_ok=True)
             with tempfile.TemporaryDirectory(prefix=".ptcp-", dir=os.path.dirname(lpath) or ".") as folder:
                 os.replace(await self._fetch(rpath, folder), lpath)
@@ -298,6 +310,31 @@ class PtcpFileSystem(AsyncFileSystem):
             with _os_errors(rpath):
                 await aio.recv([self._url(rpath)], os.fspath(lpath), **self._progress(callback))
         callback.absolute_update(info["size"])
+
+    async def _get_small(self, rpath, lpath):
+        opened = []
+        with _os_errors(rpath):
+            data, = await aio.read_ranges(self._url(rpath), [(None, None)], on_file=opened.append, **self._here)
+        folder = os.path.dirname(lpath) or "."
+        os.makedirs(folder, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=_RESERVED, dir=folder) as temporary:
+            file = os.path.join(temporary, "file")
+            with open(file, "wb") as f:
+                f.write(data)
+            os.chmod(file, opened[0].mode & 0o777)
+            os.utime(file, ns=(time.time_ns(), opened[0].mtime_ns))
+            os.replace(file, lpath)
+
+    async def _put_small(self, path, data, mode, bits=None, mtime_ns=None):
+        with _os_errors(path):
+            await aio.write(self._url(self._literal(path)), data, mode=bits, mtime_ns=mtime_ns,
+                            **{**self._here, **_creating(mode == "create")})
+
+    def _literal(self, path):
+        """A path that ends with a slash names no file."""
+        if stringify_path(path).endswith("/"):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        return path
 
     def _progress(self, callback):
         return {**self.options, "on_progress": lambda p: callback.absolute_update(p.bytes)}
@@ -307,13 +344,23 @@ class PtcpFileSystem(AsyncFileSystem):
         if os.path.isdir(lpath):
             await self._makedirs(rpath, exist_ok=True)
             return
-        callback.set_size(os.path.getsize(lpath))
+        status = os.stat(lpath)
+        callback.set_size(status.st_size)
+        if status.st_size <= _SMALL and self._requests and stat.S_ISREG(status.st_mode) and not os.path.islink(lpath):
+            with open(lpath, "rb") as f:
+                data = f.read(_SMALL + 1)
+            if len(data) <= _SMALL:
+                await self._put_small(rpath, data, mode, bits=status.st_mode & 0o777, mtime_ns=status.st_mtime_ns)
+                callback.absolute_update(len(data))
+                return
         with _os_errors(rpath):
             await aio.send([os.fspath(lpath)], self._url(rpath), dest_is_file=True,
                            **{**self._progress(callback), **_creating(mode == "create")})
         callback.absolute_update(os.path.getsize(lpath))
 
     async def _pipe_file(self, path, value, mode="overwrite", **kwargs):
+        if len(value) <= _SMALL and self._requests:
+            return await self._put_small(path, value, mode)
         with self._temporary() as folder:
             file = os.path.join(folder, posixpath.basename(self._strip_protocol(path)) or "file")
             with open(file, "wb") as f:
@@ -366,20 +413,30 @@ class PtcpFileSystem(AsyncFileSystem):
         with _os_errors(path):
             await aio.mkdir(self._url(path), parents=True, **self._here)
 
-    def rmdir(self, path):
-        raise NotImplementedError("ptcp removes directories with their content only: rm(path, recursive=True)")
+    async def _rmdir(self, path):
+        """Of an empty directory."""
+        with _os_errors(path):
+            await aio.rmdir(self._url(path), **self._here)
+
+    rmdir = sync_wrapper(_rmdir)
+
+    async def _touch(self, path, truncate=True, **kwargs):
+        """With `truncate` the file is empty afterwards, else it gets the present time only."""
+        if truncate:
+            return await self._pipe_file(path, b"")
+        with _os_errors(path):
+            await aio.touch(self._url(path), **self._here)
+
+    touch = sync_wrapper(_touch)
 
     async def _rm_file(self, path, **kwargs):
         path = self._strip_protocol(path)
-        with _os_errors(path):
-            if _has_wildcard(path):
-                self._exact(path, await aio.ls(self._url(path), itself=True, hidden=True, **self._here))
         await self._remove([path])
 
     async def _remove(self, paths, recursive=False):
         try:
             with _os_errors(paths[0]):
-                await aio.rm([self._url(p) for p in paths], recursive=recursive, **self._here)
+                await aio.rm([self._url(p) for p in paths], recursive=recursive, literal=True, **self._here)
         except IsADirectoryError as e:
             path = os.fsdecode(next((f.path for f in e.failed_files), e.filename))
             raise IsADirectoryError(errno.EISDIR, "Is a directory (remove it with recursive=True)", path) from e
@@ -408,6 +465,13 @@ class PtcpFileSystem(AsyncFileSystem):
                 raise IsADirectoryError(errno.EISDIR, "A symbolic link to a directory (copy its target)", path1)
             await self._makedirs(path2, exist_ok=True)
             return
+        if info["size"] <= _SMALL and self._requests and not info["islink"]:
+            opened = []
+            with _os_errors(path1):
+                data, = await aio.read_ranges(self._url(path1), [(None, None)], on_file=opened.append, **self._here)
+            if len(data) <= _SMALL:
+                return await self._put_small(path2, data, "overwrite", bits=opened[0].mode & 0o777,
+                                             mtime_ns=opened[0].mtime_ns)
         with self._temporary() as folder:
             await self._put_file(await self._fetch(path1, folder), path2)
 
@@ -439,7 +503,7 @@ class PtcpFileSystem(AsyncFileSystem):
         for _ in range(_LINKS_MAX):
             with _os_errors(path):
                 if _has_wildcard(source):
-                    self._exact(source, ptcp.ls(self._url(source), itself=True, hidden=True, **self._here))
+                    ptcp.stat(self._url(source), **self._here)
                 ptcp.recv([self._url(source)], file, **options)
             source = self._next_source(source, file)
             if source is None:
@@ -596,6 +660,11 @@ class _Writer(_Sent, io.BufferedRandom):
             return
         try:
             with _os_errors(self.path):
+                if os.path.getsize(self._file) <= _SMALL and self.fs._requests:
+                    with open(self._file, "rb") as f:
+                        ptcp.write(self.fs._url(self.fs._literal(self.path)), f.read(),
+                                   **{**self.fs._here, **_creating(self.mode_of_open == "xb")})
+                    return
                 ptcp.send([self._file], self.fs._url(self.path), dest_is_file=True,
                           **{**self.fs.options, **_creating(self.mode_of_open == "xb")})
         finally:
@@ -607,7 +676,7 @@ class _Writer(_Sent, io.BufferedRandom):
 
     def _exists(self):
         try:
-            return bool(ptcp.ls(self.fs._url(self.path), itself=True, hidden=True, **self.fs._here))
+            return bool(ptcp.stat(self.fs._url(self.path), **self.fs._here))
         except ptcp.Error as e:
             if e.errno != errno.ENOENT:
                 raise

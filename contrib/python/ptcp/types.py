@@ -77,6 +77,12 @@ class Entry:
     entries: int = 0  # of du(): files and directories, itself included
     digests: Mapping[str, str] = field(default_factory=dict, hash=False)  # of sum(): digits by name, of `bytes` bytes
 
+    @property
+    def version(self) -> str:
+        """The version of a file, for the option if_match."""
+        seconds, ns = divmod(self.mtime_ns, 10**9)
+        return f"{self.bytes}@{seconds}.{ns:09d}"
+
 
 @dataclass(frozen=True)
 class Choice(_Result):

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import gzip
 import hashlib
 import os
@@ -32,8 +33,16 @@ class Case(unittest.TestCase):
         os.mkdir(self.temp)
         self.fs = fsspec.filesystem("ptcp", temp_dir=self.temp, **PtcpFileSystem._get_kwargs_from_urls(URL), **TRUST)
         self.received = []
-        recv = ptcp.recv, aio.recv
-        self.addCleanup(lambda: (setattr(ptcp, "recv", recv[0]), setattr(aio, "recv", recv[1])))
+        recv = ptcp.recv, aio.recv, aio.read_ranges
+        self.addCleanup(lambda: (setattr(ptcp, "recv", recv[0]), setattr(aio, "recv", recv[1]),
+                                 setattr(aio, "read_ranges", recv[2])))
+        self.requested = []
+
+        def read_ranges(url, *args, **kwargs):
+            self.requested.append(url)
+            return recv[2](url, *args, **kwargs)
+
+        aio.read_ranges = read_ranges
 
         def counted(function):
             def call(sources, *args, **kwargs):
@@ -427,8 +436,19 @@ class Filesystem(Case):
         self.fs.makedirs(f"{self.at}/m/n", exist_ok=True)
         with self.assertRaises(FileExistsError):
             self.fs.makedirs(f"{self.at}/m/n")
-        with self.assertRaises(NotImplementedError):
+        with self.assertRaises(OSError) as caught:
+            self.fs.rmdir(f"{self.at}/m")
+        self.assertEqual(caught.exception.errno, errno.ENOTEMPTY)
+        self.fs.rmdir(f"{self.at}/m/n")
+        with self.assertRaises(FileNotFoundError):
             self.fs.rmdir(f"{self.at}/m/n")
+        self.served("b")
+        with self.assertRaises(NotADirectoryError):
+            self.fs.rmdir(f"{self.at}/b")
+        self.fs.touch(f"{self.at}/b", truncate=False)
+        self.assertEqual(self.fs.size(f"{self.at}/b"), 10)
+        self.fs.touch(f"{self.at}/b")
+        self.assertEqual(self.fs.size(f"{self.at}/b"), 0)
         with self.assertRaises(FileNotFoundError):
             self.fs.rm(f"{self.at}/none")
 
@@ -457,7 +477,7 @@ class Filesystem(Case):
             with fsspec.open(f"filecache://{path}", target_protocol="ptcp", cache_storage=f"{self.dir}/cache",
                              target_options={"host": self.fs.host, "port": self.fs.port, **TRUST}) as f:
                 self.assertEqual(f.read(), b"0123456789")
-        self.assertEqual(len(self.received), 1)
+        self.assertEqual((len(self.received), len(self.requested)), (0, 1))
 
 
 if __name__ == "__main__":

@@ -2,10 +2,12 @@
 PTCP_URL, PTCP_FINGERPRINT, PTCP_ROOT (the served directory), PTCP_SOURCES (the repository), PTCP_LIBDIR."""
 
 import asyncio
+import concurrent.futures
 import contextlib
 import ctypes
 import dataclasses
 import hashlib
+import errno
 import json
 import math
 import os
@@ -211,6 +213,69 @@ class Transfers(Case):
                 ptcp.sum(f"{URL}/sums/a", bad, **TRUST)
         with self.assertRaises(IsADirectoryError):
             ptcp.sum(f"{URL}/sums", **TRUST)
+
+    def test_writes(self):
+        host = ptcp.Host()
+        self.addCleanup(host.close)
+        here = {"host": host, **TRUST}
+        url, path = f"{URL}/written/a*", os.path.join(ROOT, "written", "a*")
+        for data in b"", b"one", os.urandom(1 << 20):
+            e = ptcp.write(url, data, **here)
+            self.assertEqual((self.content(path), e.bytes, e.type), (data, len(data), "file"))
+            self.assertEqual(ptcp.stat(url, **here), ptcp.ls(url, itself=True, literal=True, **here)[0])
+            self.assertEqual(ptcp.stat(url, **here).version, e.version)
+        with self.assertRaises(FileExistsError):
+            ptcp.write(url, b"x", exclusive=True, **here)
+        new = ptcp.write(url, b"two", if_match=e.version, mode=0o640, mtime_ns=1_000_000_001, **here)
+        self.assertEqual((new.mode, new.mtime_ns, new.version), (0o640, 1_000_000_001, "3@1.000000001"))
+        with self.assertRaises(ptcp.RefusedError) as caught:
+            ptcp.write(url, b"three", if_match=e.version, **here)
+        self.assertEqual(caught.exception.errno, errno.ESTALE)
+        self.assertEqual(self.content(path), b"two")
+        with self.assertRaises(IsADirectoryError):
+            ptcp.write(f"{URL}/written", b"x", **here)
+        with self.assertRaises(FileNotFoundError):
+            ptcp.write(f"{URL}/no/x", b"x", no_mkpath=True, **here)
+        for wrong in dict(mode=0o1000), dict(mode=-1), dict(if_match="x"), dict(rate="1Mbit/s"):
+            with self.assertRaises((ValueError, ptcp.UsageError)):
+                ptcp.write(url, b"x", **{**here, **wrong})
+        with self.assertRaises(ptcp.UsageError):
+            ptcp.write(url, b"x" * ((1 << 20) + 1), **here)
+        ptcp.touch([url, f"{URL}/written/t"], **here)
+        self.assertEqual(sorted(os.listdir(os.path.join(ROOT, "written"))), ["a*", "t"])
+        self.assertGreater(ptcp.stat(url, **here).mtime_ns, 10**18)
+        with self.assertRaises(OSError) as caught:
+            ptcp.rmdir(f"{URL}/written", **here)
+        self.assertEqual(caught.exception.errno, errno.ENOTEMPTY)
+        ptcp.rm([url, f"{URL}/written/t"], literal=True, **here)
+        ptcp.rmdir(f"{URL}/written", **here)
+        self.assertFalse(os.path.exists(os.path.join(ROOT, "written")))
+
+    def test_loses_no_change(self):
+        """Four writers, each of which adds to a counter by replacing the version that it has read."""
+        url = f"{URL}/counter"
+        ptcp.write(url, b"0", **TRUST)
+
+        def add(times):
+            here = {"host": ptcp.Host(), "fsync": "none", **TRUST}
+            while times > 0:
+                version, number = ptcp.stat(url, **here).version, int(ptcp.read_ranges(url, [(None, None)], **here)[0])
+                try:
+                    ptcp.write(url, b"%d" % (number + 1), if_match=version, **here)
+                    times -= 1
+                except ptcp.RefusedError as e:
+                    self.assertEqual(e.errno, errno.ESTALE)
+
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            list(pool.map(add, [100] * 4))
+        self.assertEqual(self.content(os.path.join(ROOT, "counter")), b"400")
+
+    def test_overwrites(self):
+        """Of plain writers the last one wins, and none fails."""
+        texts = [bytes([65 + i]) * (1 << 18) for i in range(8)]
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda text: ptcp.write(f"{URL}/contended", text, **TRUST), texts))
+        self.assertIn(self.content(os.path.join(ROOT, "contended")), texts)
 
     def test_closes_connections_in_use(self):
         url = f"{URL}/in-use"
