@@ -41,7 +41,7 @@ static int set_kind(void *args, const struct opt *o, const char *text, struct pt
 
 static const struct opt verify_options[] = {
 	{ "algorithm", 'a', "sha256|sha512|sha1|md5|blake2b|adler32|crc32c|xxh3",
-	    "digest of lines without its name (default: by their length)", set_kind, 0, 0, 0 },
+	    "digest of lines without its name", set_kind, 0, 0, 0 },
 	{ .name = NULL },
 };
 

@@ -150,9 +150,6 @@ static const struct opt older_options[] = { OPT_TRANSFER_ROWS(PTCP_OPTIONS_OLDER
 static const struct opt send_options[] = {
 	COPYING_OPTIONS
 	OPT_TRANSFER_ROWS(PTCP_OPTIONS_BETWEEN_SERVERS)
-	OPT_TRANSFER_ROWS(PTCP_OPTIONS_SEND_DIGESTS)
-	{ "manifest", 0, "FILE", "write the digests (default: sha256) to FILE, as sha256sum does", opt_text,
-	    AT(manifest), 0, 0 },
 	{ "exec", 0, "COMMAND", "send the output of COMMAND as DEST, if it exits with status 0", opt_text,
 	    AT(exec), 0, 0 },
 	{ .name = NULL },
@@ -163,6 +160,14 @@ static const struct opt recv_options[] = {
 	    "receive only these bytes of a file, the first one is 0; or its last NUMBER", set_range, 0, 0, 0 },
 	{ .name = NULL },
 };
+
+static const struct opt digest_options[] = {
+	OPT_TRANSFER_ROWS(PTCP_OPTIONS_SEND_DIGESTS)
+	{ "manifest", 0, "FILE", "write the digests (default: sha256) to FILE, as sha256sum does", opt_text,
+	    AT(manifest), 0, 0 },
+	{ .name = NULL },
+};
+static const struct opt no_options[] = { { .name = NULL } };
 
 static const struct opt attribute_options[] = {
 	OPT_TRANSFER_ROWS(PTCP_OPTIONS_SYMLINKS)
@@ -529,18 +534,18 @@ static int run_recv(const struct command *c, int argc, char **argv)
 	return run(c, argc, argv, ptcp_recv_new);
 }
 
-#define TRANSFER_GROUPS(copying) { \
+#define TRANSFER_GROUPS(copying, digests) { \
 	GROUP_OF("Files to transfer", files_options), \
 	GROUP_OF("Copies, and files that exist at the destination", copying), GROUP_OF("", existing_options), \
 	GROUP_OF("Speed, and impact on competing flows", speed_options), GROUP_LIST, \
 	GROUP_BRIEF("Selecting", selection_options), \
-	GROUP_BRIEF("Reading, writing, ending, links, attributes, older copies, SSH", writing_options), \
-	GROUP_BRIEF("", attribute_options), GROUP_BRIEF("", older_options), \
+	GROUP_BRIEF("Reading, writing, ending, links, attributes, older copies, digests, SSH", writing_options), \
+	GROUP_BRIEF("", attribute_options), GROUP_BRIEF("", older_options), GROUP_BRIEF("", digests), \
 	GROUP_BRIEF("", ssh_options), GROUP_BRIEF("Connection", connect_options), GROUP_BRIEF("", retry_options), \
 	GROUP_BRIEF("", paths_options), GROUP_BRIEF("Movers", mover_options), \
 	GROUPS_OF_HINTS, GROUP_END }
-static const struct opt_group send_groups[] = TRANSFER_GROUPS(send_options);
-static const struct opt_group recv_groups[] = TRANSFER_GROUPS(recv_options);
+static const struct opt_group send_groups[] = TRANSFER_GROUPS(send_options, digest_options);
+static const struct opt_group recv_groups[] = TRANSFER_GROUPS(recv_options, no_options);
 
 const struct command command_send = { "send", "[options] SRC... DEST", "send files and directories to a remote host",
 	run_send, send_groups, 1, INT_MAX, "needs a source and a destination" };
