@@ -18,7 +18,7 @@
  * (N, FILE, DIR, HOST, TIME ..) are kinds of values; ",.." permits several, separated by commas. `help` is one line.
  *
  * TYPE of VALUE: UNSIGNED, UINT32, INT; WORD: an enum whose values are the numbers of the words of `value`; NAME: a text,
- * one of the words; PERCENT and SECONDS: double; BYTES: uint64_t; RATE, TEXT: a text; DOUBLES, SIZES: a number for each
+ * one of the words; PERCENT, BUDGET and SECONDS: double; BYTES: uint64_t; RATE, TEXT: a text; DOUBLES, SIZES: a number for each
  * text of the list `value`; RULES: structs ptcp_rule, followed by their number; CALLBACK: a function. `initial` is
  * permitted beside min to max; the first word of a number means 0, the second -1. TYPE of TEXTS: EACH: the option is
  * repeated; COMMAS: one option has all texts, separated by commas; ONCE: each text is used by the function that takes the
@@ -139,7 +139,7 @@
 	    "maximum rate, or a timetable such as 08:00-18:00=200Mbit/s,else=0") \
 	VALUE(UNSIGNED, streams, 0, 1, PTCP_STREAMS_MAX, "streams", "N|auto", \
 	    "number of TCP streams, 1 to 128, or auto to suit the path (default: auto)") \
-	VALUE(PERCENT, impact_percent, 10, 0, 100, "impact", "PCT", \
+	VALUE(BUDGET, impact_percent, 10, 0, 100, "impact", "PCT", \
 	    "with auto: maximum slowdown of each competing flow, 0 to 100 (default: 10)") \
 	VALUE(UNSIGNED, max_streams, 32, 1, PTCP_STREAMS_MAX, "max-streams", "N", \
 	    "with auto: maximum number of streams, 1 to 128 (default: 32)") \

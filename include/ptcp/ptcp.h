@@ -666,6 +666,10 @@ PTCP_API void ptcp_transfer_result(const struct ptcp_task *t, struct ptcp_result
  * to later attempts after a lost connection. Any thread, before and during the run. PTCP_EUSAGE: malformed, or the
  * data does not pass this host; the limit is unchanged. */
 PTCP_API int ptcp_transfer_set_rate(struct ptcp_task *t, const char *rate, struct ptcp_err *e);
+/* Changes ptcp_transfer_opts.impact_percent, above 0 and up to 100, of a transfer with streams 0: the number of streams
+ * follows gradually. Any thread, before and during the run. PTCP_EUSAGE: out of range, a transfer that has a fixed number
+ * of streams or yields with an impact of 0, or the data does not pass this host; the budget is unchanged. */
+PTCP_API int ptcp_transfer_set_impact(struct ptcp_task *t, double percent, struct ptcp_err *e);
 /* Checks the text of a rate, without a transfer: 0, or PTCP_EUSAGE if it is malformed. */
 PTCP_API int ptcp_rate_check(const char *rate, struct ptcp_err *e);
 /* Sets the rate limit of a path, in the direction of the data: bit/s, at least 10,000; 0: no limit (the default);

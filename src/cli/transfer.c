@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/exec.h"
@@ -101,6 +102,29 @@ static int set_range(void *args, const struct opt *o, const char *text, struct p
 	    opt_reject(o, text, e, "%s", why.msg) : 0;
 }
 
+/* A percentage, or a timetable, of which the library gets the present value. */
+static int set_impact(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct transfer_args *a = args;
+	struct ptcp_err why;
+
+	a->impact = (struct timetable){ .n = 0 };
+	if (strpbrk(text, "=,") == NULL)
+		return opt_percent(args, o, text, e);
+	if (timetable_parse_percent(&a->impact, text, &why) < 0)
+		return opt_reject(o, text, e, "%s", why.msg);
+	opts(a)->impact_percent = timetable_percent(&a->impact, timetable_second(time(NULL)));
+	return 0;
+}
+#define OPT_SET_BUDGET set_impact
+
+static int set_start(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	if (units_parse_next(text, (int64_t)time(NULL), &((struct transfer_args *)args)->start_s) == 0)
+		return 0;
+	return opt_reject(o, text, e, "not a time to come (such as 22:00 or 2027-01-31T22:00)");
+}
+
 /* --exclude and --include; the library checks the pattern. */
 static int add_rule(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
@@ -178,6 +202,7 @@ static const struct opt attribute_options[] = {
 static const struct opt writing_options[] = {
 	OPT_TRANSFER_ROWS(PTCP_OPTIONS_WRITING)
 	OPT_TRANSFER_ROWS(PTCP_OPTIONS_WIRE)
+	{ "start-at", 0, "TIME", "begin at TIME, such as 22:00", set_start, 0, 0, 0 },
 	HOOK_OPTION,
 	/* Defaults that users of scp and rsync request. */
 	{ "mkpath", 0, NULL, NULL, opt_false, OPT_AT(no_mkpath), 0, 0 },
@@ -329,6 +354,9 @@ typedef int transfer_new_fn(struct ptcp_task **out, const struct ptcp_transfer_o
 /* A transfer that other processes can observe. */
 struct observed {
 	const struct transfer_args *a;
+	struct ptcp_task *task;
+	double impact_percent; /* budget of the present */
+	bool ignores_timetable;
 	struct output *out;
 	struct running *running;
 	struct exec exec;
@@ -380,10 +408,31 @@ static void transfer_report(const struct observed *o, const char *state, const s
 	running_report_transfer(o->running, &t);
 }
 
+/* --impact with a timetable. */
+static void follow_timetable(struct observed *o)
+{
+	const struct timetable *t = &o->a->impact;
+	double percent;
+	struct ptcp_err why;
+
+	if (!timetable_varies(t) || o->ignores_timetable)
+		return;
+	percent = timetable_percent(t, timetable_second(time(NULL)));
+	if (!(percent < o->impact_percent) && !(percent > o->impact_percent))
+		return;
+	o->impact_percent = percent;
+	if (ptcp_transfer_set_impact(o->task, percent, &why) < 0) {
+		o->ignores_timetable = true;
+		terminal_line("ptcp: warning: the timetable of --impact is ignored: %s", why.msg);
+	}
+}
+
 static void on_event(void *arg, const struct ptcp_event *ev)
 {
 	struct observed *o = arg;
 
+	if (ev->type == PTCP_EVENT_PROGRESS)
+		follow_timetable(o);
 	if (ev->type == PTCP_EVENT_START)
 		exec_start(&o->exec);
 	output_event(o->out, ev);
@@ -432,6 +481,26 @@ static int open_exec(struct ptcp_transfer_opts *o, struct exec *x, const char *c
 	return 0;
 }
 
+/* --start-at. The clock may be set meanwhile. */
+static int wait_for_start(const struct transfer_args *a, struct ptcp_err *e)
+{
+	const struct timespec look = { .tv_nsec = 200 * (long)NS_PER_MS };
+	const time_t at = (time_t)a->start_s;
+	char text[32];
+	struct tm tm;
+
+	if (a->start_s == 0)
+		return 0;
+	if (a->connect.log.json)
+		json_line(json_pack("{s:s, s:I}", "event", "start_at", "at", (json_int_t)a->start_s));
+	else if (!a->connect.log.quiet && localtime_r(&at, &tm) != NULL &&
+	    strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm) > 0)
+		terminal_line("begins at %s", text);
+	while ((int64_t)time(NULL) < a->start_s && !process_stopping())
+		nanosleep(&look, NULL);
+	return process_stopping() ? err_set(e, PTCP_ECANCELED, "%s", ptcp_err_text(PTCP_ECANCELED)) : 0;
+}
+
 static int run_transfer(struct transfer_args *a, struct output *out, transfer_new_fn *new_transfer,
     struct ptcp_result *result, struct ptcp_err *e)
 {
@@ -441,8 +510,11 @@ static int run_transfer(struct transfer_args *a, struct output *out, transfer_ne
 	char own[PATH_MAX];
 	int r;
 
-	if ((r = find_routes(a, new_transfer == ptcp_send_new, e)) < 0)
+	if ((r = wait_for_start(a, e)) < 0 || (r = find_routes(a, new_transfer == ptcp_send_new, e)) < 0)
 		return r;
+	if (timetable_varies(&a->impact))
+		o->impact_percent = timetable_percent(&a->impact, timetable_second(time(NULL)));
+	observed.impact_percent = o->impact_percent;
 	if ((r = open_list(&observed, e)) < 0)
 		return r;
 	if ((r = open_exec(o, &observed.exec, a->exec, e)) < 0)
@@ -454,6 +526,7 @@ static int run_transfer(struct transfer_args *a, struct output *out, transfer_ne
 	out->cipher = ptcp_cipher_name(o->cipher);
 	out->routes = o->n_paths > 0 ? o->paths : o->n_candidates > 0 ? o->candidates : NULL;
 	if ((r = new_transfer(&t, o, a->srcs, a->n_srcs, a->dest, e)) == 0) {
+		observed.task = t;
 		r = run_observed(&observed, t, e);
 		ptcp_transfer_result(t, result);
 	}

@@ -6,6 +6,7 @@
 #include "cli/lists.h"
 #include "cli/overlay_names.h"
 #include "cli/read_parts.h"
+#include "core/timetable.h"
 
 struct transfer_args {
 	struct client_opts connect; /* first */
@@ -23,6 +24,8 @@ struct transfer_args {
 	const char *const *srcs;     /* borrowed from argv */
 	size_t n_srcs;
 	const char *dest;
+	struct timetable impact;     /* --impact, if timetable_varies() */
+	int64_t start_s;             /* --start-at, since 1970; 0: at once */
 	const char *name;            /* name that ptcp status and ptcp rate show; NULL: COMMAND-PID */
 };
 

@@ -214,6 +214,11 @@ bool path_group_begin(struct path_group *g, const char *congestion)
 	return g->leads;
 }
 
+void path_group_budget(void *arg, double ratio)
+{
+	((struct path_group *)arg)->own.member.budget_ratio = ratio; /* published with the next sample */
+}
+
 void path_group_leave(struct path_group *g)
 {
 	char *slash;

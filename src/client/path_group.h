@@ -29,6 +29,8 @@ bool path_group_begin(struct path_group *g, const char *congestion);
 /* As stream_count_group.add; arg: the group. */
 bool path_group_add(void *arg, struct stream_control *model, const struct stream_control_sample *x,
     struct stream_share *out);
+/* As stream_count_group.budget: another impact budget of the member. */
+void path_group_budget(void *arg, double ratio);
 /* NULL is fine. */
 void path_group_leave(struct path_group *g);
 

@@ -80,7 +80,7 @@ static void join(struct ptcp_task *t)
 
 	if (t->history.key.local[0] == '\0' || t->history.striped)
 		return;
-	t->history.group = path_group_join(t->o.state_dir, &t->history.key, kind, t->o.impact_percent / 100, &why);
+	t->history.group = path_group_join(t->o.state_dir, &t->history.key, kind, task_impact(t) / 100, &why);
 	if (t->history.group == NULL)
 		log_failure(t, &why);
 }
@@ -88,14 +88,14 @@ static void join(struct ptcp_task *t)
 /* The history and the group are of a path between two hosts: movers are others. */
 void task_adapt_streams(struct ptcp_task *t, struct session *sess)
 {
-	struct stream_count_opts o = { t->o.impact_percent / 100, t->o.max_streams, NULL, t, { NULL, NULL } };
+	struct stream_count_opts o = { task_impact(t) / 100, t->o.max_streams, NULL, t, { .add = NULL } };
 
 	t->history.striped = session_is_striped(sess);
 	join(t);
 	if (!t->history.striped)
 		o.known = on_known;
 	if (t->history.group != NULL)
-		o.group = (struct stream_count_group){ path_group_add, t->history.group };
+		o.group = (struct stream_count_group){ path_group_add, path_group_budget, t->history.group };
 	if (t->history.adaptive)
 		session_adapt_streams(sess, &o);
 }

@@ -147,6 +147,7 @@ int task_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, struct 
 	if ((r = context_check_fds(0, e)) == 0 && (r = loop_new(&t->loop, e)) == 0 && (r = take_opts(t, o, e)) == 0 &&
 	    (r = check_pins(t, e)) == 0)
 		r = check_shares(&t->o, e);
+	atomic_init(&t->new_impact.percent, t->o.impact_percent);
 	return task_made(out, t, r);
 }
 
@@ -441,6 +442,8 @@ void task_pace(struct ptcp_task *t)
 
 	if (t->session != NULL && task_take_rate(t))
 		change_rate(t);
+	if (t->session != NULL && atomic_exchange(&t->new_impact.changed, false))
+		session_set_budget(t->session, task_impact(t) / 100);
 	if (t->session == NULL || !atomic_exchange(&t->path_rates.changed, false))
 		return;
 	for (i = 0; i < t->paths.n; i++)
@@ -459,6 +462,22 @@ int ptcp_transfer_set_path_rate(struct ptcp_task *t, size_t path, uint64_t bps, 
 		    TIMETABLE_MIN_BPS);
 	atomic_store(&t->path_rates.bps[path], bps);
 	atomic_store(&t->path_rates.changed, true);
+	loop_wake(t->loop);
+	return 0;
+}
+
+int ptcp_transfer_set_impact(struct ptcp_task *t, double percent, struct ptcp_err *e)
+{
+	if (t->prober != NULL || t->remote_job != NULL || t->paths.n == 0)
+		return err_set(e, PTCP_EUSAGE, "impact: only for transfers from or to this host");
+	if (t->o.streams != 0 || t->o.impact_percent <= 0)
+		return err_set(e, PTCP_EUSAGE,
+		    "impact: the transfer does not choose the number of streams (only without a number "
+		    "of streams, and from an impact above 0)");
+	if (!(percent > 0 && percent <= 100))
+		return err_set(e, PTCP_EUSAGE, "impact: not a percentage above 0 (up to 100)");
+	atomic_store(&t->new_impact.percent, percent);
+	atomic_store(&t->new_impact.changed, true);
 	loop_wake(t->loop);
 	return 0;
 }

@@ -139,6 +139,10 @@ struct ptcp_task {
 		struct timetable table;     /* copied to `rate` by the task's thread */
 		bool changed;
 	} new_rate;
+	struct {                        /* ptcp_transfer_set_impact() */
+		_Atomic double percent;     /* also of later attempts */
+		atomic_bool changed;
+	} new_impact;
 	/* the run, of one attempt or more: */
 	struct context context;
 	struct loop *loop;              /* lives as long as the task, for ptcp_task_cancel() */
@@ -233,6 +237,8 @@ int task_made(struct ptcp_task **out, struct ptcp_task *t, int r);
 void task_finish(struct ptcp_task *t, const struct ptcp_err *why);
 /* Copies a requested limit of all streams together to t->rate; false: unchanged. */
 bool task_take_rate(struct ptcp_task *t);
+/* The impact budget of the present, in percent. */
+static inline double task_impact(const struct ptcp_task *t) { return atomic_load(&t->new_impact.percent); }
 /* Applies requested rates to the session, if there is one. */
 void task_pace(struct ptcp_task *t);
 

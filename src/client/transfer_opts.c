@@ -31,6 +31,7 @@ void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o)
 #define KIND_INT      PTCP_OPTION_INT
 #define KIND_WORD     PTCP_OPTION_WORD
 #define KIND_PERCENT  PTCP_OPTION_DOUBLE
+#define KIND_BUDGET   PTCP_OPTION_DOUBLE
 #define KIND_SECONDS  PTCP_OPTION_DOUBLE
 #define KIND_BYTES    PTCP_OPTION_UINT64
 #define KIND_NAME     PTCP_OPTION_TEXT
@@ -46,6 +47,7 @@ void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o)
 #define NUMBER_INT(n)      n
 #define NUMBER_WORD(n)     n
 #define NUMBER_PERCENT(n)  n
+#define NUMBER_BUDGET(n)   n
 #define NUMBER_SECONDS(n)  n
 #define NUMBER_BYTES(n)    n
 #define NUMBER_NAME(n)     0
@@ -131,6 +133,7 @@ static int check_name(const char *member, const char *text, const char *words, s
 #define NAME_IN_INT(member, value)
 #define NAME_IN_WORD(member, value)
 #define NAME_IN_PERCENT(member, value)
+#define NAME_IN_BUDGET(member, value)
 #define NAME_IN_SECONDS(member, value)
 #define NAME_IN_BYTES(member, value)
 #define NAME_IN_RATE(member, value)

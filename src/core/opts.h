@@ -16,6 +16,7 @@
 	if (r == 0) r = opts_check_number(#member, (double)o->member, initial, min, max, e);
 #define OPTS_CHECK_WORD    OPTS_CHECK_UNSIGNED
 #define OPTS_CHECK_PERCENT OPTS_CHECK_UNSIGNED
+#define OPTS_CHECK_BUDGET OPTS_CHECK_UNSIGNED
 #define OPTS_CHECK_SECONDS OPTS_CHECK_UNSIGNED
 #define OPTS_CHECK_BYTES   OPTS_CHECK_UNSIGNED
 #define OPTS_CHECK_TEXT(...)

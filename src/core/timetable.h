@@ -20,13 +20,17 @@ struct timetable {
 	unsigned n;
 	struct {
 		unsigned from_s, until_s; /* second of the day */
-		uint64_t bps;
+		uint64_t value; /* bit/s, or thousandths of a percent */
 	} range[TIMETABLE_RANGES];
-	uint64_t else_bps;
+	uint64_t else_value;
 };
 
 /* PTCP_EUSAGE names the error and the expected form; *t is then undefined. */
 int timetable_parse(struct timetable *t, const char *text, struct ptcp_err *e);
+
+/* The same with percentages above 0, up to 100, and with `else`: "08:00-18:00=5,else=50". */
+int timetable_parse_percent(struct timetable *t, const char *text, struct ptcp_err *e);
+double timetable_percent(const struct timetable *t, unsigned second);
 
 /* The rate at `second` of the day, 0 to 86399. */
 uint64_t timetable_bps(const struct timetable *t, unsigned second);

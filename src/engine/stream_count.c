@@ -18,6 +18,19 @@ void stream_count_decide(struct stream_count *c, unsigned streams)
 		c->share = (struct stream_share){ .streams = streams, .settled = true, .transfers = 1 };
 }
 
+bool stream_count_budget(struct stream_count *c, double ratio)
+{
+	const struct stream_share before = c->share;
+
+	if (c->group.add != NULL) {
+		c->group.budget(c->group.arg, ratio);
+		return false;
+	}
+	stream_control_members(&c->model, c->model.o.members, ratio);
+	stream_count_decide(c, 0);
+	return c->share.streams != before.streams;
+}
+
 /* What the former congestion control had is no knowledge of the path, but has used the budget. */
 static void restart(struct stream_control *m)
 {

@@ -19,6 +19,7 @@
 struct stream_count_group {
 	bool (*add)(void *arg, struct stream_control *model, const struct stream_control_sample *x,
 	    struct stream_share *out); /* NULL: no group */
+	void (*budget)(void *arg, double ratio); /* another impact budget of this transfer */
 	void *arg;
 };
 
@@ -36,6 +37,8 @@ struct stream_count {
 void stream_count_init(struct stream_count *c, const struct stream_control_opts *o, struct mono now);
 /* The decision is that of the model, or, if not 0, this number of streams until the leader of a group decides. */
 void stream_count_decide(struct stream_count *c, unsigned streams);
+/* Another impact budget, above 0, from now on; a group decides at its next sample. True: share has changed. */
+bool stream_count_budget(struct stream_count *c, double ratio);
 /* True: `congestion` is new. A change starts the probing from scratch: the model may request another number. */
 bool stream_count_congestion(struct stream_count *c, const char *name, size_t n);
 /* The sending peer's report, without its congestion control. */

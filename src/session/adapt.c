@@ -350,6 +350,12 @@ void session_adapt_streams(struct session *sess, const struct stream_count_opts 
 		activate(sess);
 }
 
+void session_set_budget(struct session *sess, double ratio)
+{
+	if (sess->adapt.adapts_streams && stream_count_budget(&sess->adapt.stream_count, ratio))
+		activate(sess);
+}
+
 void session_recall_probes(struct session *sess, const struct probe *probe, size_t count, const struct evidence *e)
 {
 	stream_control_recall(&sess->adapt.stream_count.model, probe, count, e);

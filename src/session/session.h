@@ -119,6 +119,8 @@ bool session_is_striped(const struct session *sess);
 
 /* Starter: rate limit of a path, bit/s; 0: none, PTCP_PATH_IDLE: no new data. */
 void session_set_path_rate(struct session *sess, unsigned path, uint64_t bps);
+/* Another impact budget, above 0, after session_adapt_streams(); without effect before. */
+void session_set_budget(struct session *sess, double ratio);
 /* Starter: the limit of all streams together has changed (opts.context->pacing). */
 void session_rate_changed(struct session *sess);
 

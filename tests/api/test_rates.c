@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -364,7 +365,17 @@ static void usage_errors(void **state)
 	assert_int_equal(ptcp_transfer_set_rate(t, "1Gbit/s", &e), 0);
 	assert_int_equal(ptcp_transfer_set_rate(t, "fast", &e), PTCP_EUSAGE);
 	assert_non_null(strstr(e.msg, "fast"));
+	assert_int_equal(ptcp_transfer_set_impact(t, 100, &e), 0);
+	assert_int_equal(ptcp_transfer_set_impact(t, 0, &e), PTCP_EUSAGE);
+	assert_int_equal(ptcp_transfer_set_impact(t, 100.1, &e), PTCP_EUSAGE);
+	assert_int_equal(ptcp_transfer_set_impact(t, NAN, &e), PTCP_EUSAGE);
 	ptcp_task_free(t);
+	o.streams = 4;
+	assert_int_equal(ptcp_send_new(&t, &o, &from, 1, "ptcp://127.0.0.1:1/x", &e), 0);
+	assert_int_equal(ptcp_transfer_set_impact(t, 5, &e), PTCP_EUSAGE);
+	assert_non_null(strstr(e.msg, "does not choose the number of streams"));
+	ptcp_task_free(t);
+	o.streams = 0;
 	assert_int_equal(ptcp_status_new(&t, &o, "127.0.0.1:1", false, &e), 0);
 	assert_int_equal(ptcp_transfer_set_path_rate(t, 0, 0, &e), PTCP_EUSAGE);
 	assert_int_equal(ptcp_transfer_set_rate(t, NULL, &e), PTCP_EUSAGE);

@@ -616,7 +616,7 @@ static void help(void **state)
 	    "--retry-for --via --relays --paths --overlay --local-host\n"));
 	assert_non_null(strstr(cap.out,
 	    "  Reading, writing, ending, links, attributes, older copies, digests, SSH: --no-growing --no-verify "));
-	assert_non_null(strstr(cap.out, " --backup --backup-dir --suffix --link-dest --compare-dest "));
+	assert_non_null(strstr(cap.out, " --suffix --link-dest "));
 	assert_null(strstr(cap.out, "--mkpath ")); /* a default */
 	assert_int_equal(command("key -h"), 0);
 	assert_int_equal(fake.runs, 0);

@@ -133,11 +133,15 @@ static void no_rates(void **state)
 	assert_int_equal(ptcp_timing_new(&t, &opts, A, &g, &e), 0);
 	assert_int_equal(ptcp_transfer_set_rate(t, "8Mbit/s", &e), PTCP_EUSAGE);
 	assert_int_equal(ptcp_transfer_set_path_rate(t, 0, 8000000, &e), PTCP_EUSAGE);
+	assert_int_equal(ptcp_transfer_set_impact(t, 5, &e), PTCP_EUSAGE);
 	ptcp_task_free(t);
 	assert_int_equal(ptcp_timing_between_new(&t, &opts, A, "127.0.0.1:2", &g, &e), 0);
 	assert_int_equal(ptcp_transfer_set_rate(t, "8Mbit/s", &e), PTCP_EUSAGE);
 	ptcp_task_free(t);
 	t = cf_accepted(&opts, &(struct cf_files){ true, { "a" }, CF_NO_HOST });
+	assert_true(task_impact(t) == opts.impact_percent); /* the budget of the options */
+	assert_int_equal(ptcp_transfer_set_impact(t, 2.5, &e), 0);
+	assert_true(task_impact(t) == 2.5);
 	assert_int_equal(ptcp_transfer_set_rate(t, "fast", &e), PTCP_EUSAGE);
 	assert_int_equal(ptcp_transfer_set_rate(t, "8Mbit/s", &e), 0);
 	assert_true(task_take_rate(t));

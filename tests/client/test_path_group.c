@@ -119,6 +119,26 @@ static void one_leads(void **state)
 	path_group_leave(m[0].g);
 }
 
+/* The smallest budget counts, also one that changes. */
+static void a_budget_changes(void **state)
+{
+	struct member m[2];
+
+	(void)state;
+	starts(&m[0]);
+	starts(&m[1]);
+	send_all(m, 2, 0.3);
+	assert_true(m[0].s.o.budget_ratio == 0.1);
+	path_group_budget(m[1].g, 0.02);
+	send_all(m, 2, 0.3);
+	assert_true(m[0].s.o.budget_ratio == 0.02);
+	path_group_budget(m[1].g, 0.4);
+	send_all(m, 2, 0.3);
+	assert_true(m[0].s.o.budget_ratio == 0.1);
+	path_group_leave(m[1].g);
+	path_group_leave(m[0].g);
+}
+
 /* The next one leads, and knows what the first has observed. */
 static void the_leader_ends(void **state)
 {
@@ -252,6 +272,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		test(one_leads),
 		test(the_leader_ends),
+		test(a_budget_changes),
 		test(a_killed_member_is_gone),
 		test(leftovers),
 		test(who_belongs_together),

@@ -133,6 +133,29 @@ static void malformed(void **state)
 	assert_int_equal(timetable_parse(&t, zeros + 1, &e), 0);
 }
 
+static void percentages(void **state)
+{
+	static const struct { const char *text, *part; } bad[] = {
+		{ "", "''" }, { "0", "'0'" }, { "101", "'101'" }, { "1e1", "'1e1'" }, { "5%", "'5%'" }, { ".", "'.'" },
+		{ "08:00-18:00=5", "add else=PCT" }, { "08:00-18:00=0,else=5", "'0'" }, { "else=5Mbit/s", "'5Mbit/s'" },
+	};
+	struct timetable t;
+	struct ptcp_err e;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(timetable_parse_percent(&t, "08:00-18:00=2.5,else=50", &e), 0);
+	assert_true(timetable_varies(&t));
+	assert_true(timetable_percent(&t, AT(8, 0)) == 2.5 && timetable_percent(&t, AT(18, 0)) == 50);
+	assert_int_equal(timetable_parse_percent(&t, "100", &e), 0);
+	assert_true(!timetable_varies(&t) && timetable_percent(&t, 0) == 100);
+	for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+		assert_int_equal(timetable_parse_percent(&t, bad[i].text, &e), PTCP_EUSAGE);
+		if (strstr(e.msg, bad[i].part) == NULL || strchr(e.msg, '(') == NULL)
+			fail_msg("%s: %s", bad[i].text, e.msg);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -141,6 +164,7 @@ int main(void)
 		cmocka_unit_test(over_midnight),
 		cmocka_unit_test(daylight_saving),
 		cmocka_unit_test(malformed),
+		cmocka_unit_test(percentages),
 	};
 
 	return cmocka_run_group_tests_name("core/timetable", tests, NULL, NULL);

@@ -230,6 +230,44 @@ static void settles_within_the_budget(void **state)
 }
 
 /* Starved samples change nothing. */
+/* A smaller budget takes streams away, and a larger one adds streams, without probing from scratch. */
+static void another_budget(void **state)
+{
+	unsigned before, less;
+
+	(void)state;
+	pass(60);
+	before = fx.c.share.streams;
+	assert_true(before > 2);
+	assert_false(stream_count_budget(&fx.c, fx.o.budget_ratio)); /* the same */
+	stream_count_budget(&fx.c, 0.005);
+	assert_true(fx.c.model.o.budget_ratio == 0.005);
+	pass(60);
+	less = fx.c.share.streams;
+	assert_true(less < before);
+	stream_count_budget(&fx.c, 0.5);
+	pass(120);
+	assert_true(fx.c.share.streams > less);
+}
+
+static double group_budget;
+static void note_budget(void *arg, double ratio) { (void)arg, group_budget = ratio; }
+static bool no_order(void *arg, struct stream_control *m, const struct stream_control_sample *x,
+    struct stream_share *out)
+{
+	(void)arg, (void)m, (void)x, (void)out;
+	return false;
+}
+
+/* The leader of a group decides. */
+static void the_budget_of_a_group(void **state)
+{
+	(void)state;
+	fx.c.group = (struct stream_count_group){ no_order, note_budget, NULL };
+	assert_false(stream_count_budget(&fx.c, 0.02));
+	assert_true(group_budget == 0.02 && fx.c.model.o.budget_ratio == fx.o.budget_ratio);
+}
+
 static void starved_sessions_keep_their_streams(void **state)
 {
 	unsigned n = fx.c.model.streams;
@@ -249,7 +287,8 @@ int main(void)
 		test(samples_rates), test(steady_samples), test(starved_samples), test(nothing_is_known_at_first),
 		test(earlier_times_decay), test(reports_of_a_sending_peer), test(reports_are_evidence),
 		test(congestion_control), test(another_congestion_control),
-		test(settles_within_the_budget), test(starved_sessions_keep_their_streams),
+		test(settles_within_the_budget), test(another_budget), test(the_budget_of_a_group),
+		    test(starved_sessions_keep_their_streams),
 	};
 
 	return cmocka_run_group_tests_name("engine/stream_count", tests, NULL, NULL);

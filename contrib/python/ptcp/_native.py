@@ -191,6 +191,7 @@ _PTCP = {
     "ptcp_task_step": (c.c_int, [_P, _ERR]),
     "ptcp_task_cancel": (None, [_P]),
     "ptcp_task_free": (None, [_P]),
+    "ptcp_transfer_set_impact": (c.c_int, [_P, c.c_double, _ERR]),
     "ptcp_transfer_set_rate": (c.c_int, [_P, text, _ERR]),
     "ptcp_rate_check": (c.c_int, [text, _ERR]),
     "ptcp_transfer_result": (None, [_P, c.POINTER(Result)]),
