@@ -18,6 +18,7 @@
 #include <ptcp/err.h>
 #include <ptcp/options.h>
 #include <ptcp/progress.h>
+#include <ptcp/spent.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -656,6 +657,10 @@ struct ptcp_result {
 	double fastest_bps, fastest_impact_percent;
 	uint64_t deleted;                /* entries removed at the destination */
 	uint64_t vanished;               /* sources that vanished before they were sent */
+	/* Part of progress.files and file_bytes that this run found complete at the destination, or that a rule kept
+	 * there; UINT64_MAX: unknown, between two servers without file_events */
+	uint64_t same_files, same_bytes;
+	double spent_s[PTCP_SPENT_CAUSES]; /* seconds by enum ptcp_spent; all 0: too short, or between two servers */
 };
 
 PTCP_API void ptcp_result_init(struct ptcp_result *r);

@@ -582,6 +582,7 @@ static int run(const struct command *c, int argc, char **argv, transfer_new_fn *
 	r = transfer_parse(&a, c, argc, argv, &e);
 	output_init(&out, c->name, &a.connect.log);
 	out.dry_run = opts(&a)->dry_run;
+	out.keeps = opts(&a)->update || opts(&a)->ignore_existing;
 	if (r == 0) {
 		out.on_end = a.connect.log.on_end;
 		out.sources = a.srcs;

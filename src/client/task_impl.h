@@ -81,6 +81,9 @@ struct task_trust {
 struct task_report {
 	bool announced;                 /* PTCP_EVENT_START */
 	uint64_t deleted, vanished;
+	/* Regular files: sent by this session; found at the destination; sent by earlier sessions. */
+	struct report_files { uint64_t n, bytes; } sent, same, sent_before;
+	struct spent spent;             /* time of earlier sessions */
 	uint64_t warnings, refused; /* refused: files failed by a refusal */
 	uint64_t failures;              /* files failed */
 	struct ptcp_err first;          /* first failure */

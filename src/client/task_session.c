@@ -110,6 +110,17 @@ static void note_failure(struct ptcp_task *t, const char *path, const struct ptc
 	}
 }
 
+static void count_file(struct ptcp_task *t, const struct session_file *f)
+{
+	struct report_files *of = f->status == PTCP_FILE_DONE ? &t->report.sent :
+	    f->status == PTCP_FILE_SKIPPED ? &t->report.same : NULL;
+
+	if (of == NULL || f->is_link)
+		return;
+	of->n++;
+	of->bytes += f->size_bytes;
+}
+
 static void on_file(void *arg, const struct session_file *f)
 {
 	struct ptcp_task *t = arg;
@@ -122,6 +133,7 @@ static void on_file(void *arg, const struct session_file *f)
 
 	t->report.deleted += f->status == PTCP_FILE_DELETED;
 	t->report.vanished += f->status == PTCP_FILE_VANISHED;
+	count_file(t, f);
 	if (f->status != PTCP_FILE_FAILED && f->status != PTCP_FILE_VANISHED && !t->o.file_events &&
 	    f->digests == NULL)
 		return;
@@ -440,6 +452,9 @@ static void on_running(void *arg, struct session *sess)
 	struct ptcp_err why;
 
 	task_started(t);
+	t->report.sent_before.n += t->report.sent.n;
+	t->report.sent_before.bytes += t->report.sent.bytes;
+	t->report.sent = t->report.same = (struct report_files){ 0, 0 };
 	if (t->prober != NULL) {
 		warn_of_transfers(t, task_join_group(t));
 		task_recall_advice(t);
@@ -522,6 +537,7 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 	}
 	t->avoids_movers |= session_lacks_movers(sess);
 	t->wait.unanswered = engine_unanswered(session_engine(sess));
+	session_spent(sess, &t->report.spent);
 	task_outcome(t, why);
 	session_free(sess); /* frees `why` */
 	t->session = NULL;
@@ -551,6 +567,25 @@ static void fill_fastest(struct ptcp_result *r, const struct stream_control *m)
 	r->fastest_impact_percent = p.impact_ratio * 100;
 }
 
+static uint64_t without(uint64_t n, uint64_t part) { return part < n ? n - part : 0; }
+
+static void fill_same(struct ptcp_result *r, const struct task_report *n, bool unknown)
+{
+	r->same_files = unknown ? UINT64_MAX : without(n->same.n, n->sent_before.n);
+	r->same_bytes = unknown ? UINT64_MAX : without(n->same.bytes, n->sent_before.bytes);
+}
+
+/* What the budget cost is a part of the time for which the path was the limit. */
+static void fill_spent(struct ptcp_result *r, const struct spent *t)
+{
+	double cost = r->fastest_streams > 0 && r->fastest_bps > r->predicted_bps ?
+	    1 - r->predicted_bps / r->fastest_bps : 0;
+
+	memcpy(r->spent_s, t->s, sizeof r->spent_s);
+	r->spent_s[PTCP_SPENT_IMPACT] = cost * t->s[PTCP_SPENT_PATH];
+	r->spent_s[PTCP_SPENT_PATH] -= r->spent_s[PTCP_SPENT_IMPACT];
+}
+
 void ptcp_transfer_result(const struct ptcp_task *t, struct ptcp_result *r)
 {
 	struct ptcp_result all = {
@@ -569,7 +604,8 @@ void ptcp_transfer_result(const struct ptcp_task *t, struct ptcp_result *r)
 		all.from_history = m->recalled;
 		fill_fastest(&all, m);
 	}
-
+	fill_same(&all, &t->report, t->job_ops != NULL && !t->o.file_events);
+	fill_spent(&all, &t->report.spent);
 	results_copy(r, &all, sizeof all);
 }
 

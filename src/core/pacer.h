@@ -43,6 +43,12 @@ static inline int pacer_limits(const struct pacer *p)
 	return atomic_load_explicit(&p->bps, memory_order_relaxed) != 0;
 }
 
+/* The limit; 0: none. */
+static inline uint64_t pacer_bps(const struct pacer *p)
+{
+	return atomic_load_explicit(&p->bps, memory_order_relaxed);
+}
+
 /* Whether a user had to wait within the last 500 ms, that is, whether the limit is below the demand. Any
  * thread. */
 int pacer_throttles(const struct pacer *p, struct mono now);

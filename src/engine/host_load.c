@@ -2,9 +2,9 @@
 
 #include <stdio.h>
 
-void host_load_init(struct host_load *h, bool starter, struct mono now)
+void host_load_init(struct host_load *h, bool starter, bool several, struct mono now)
 {
-	*h = (struct host_load){ .starter = starter, .checked = now, .disk_at = now };
+	*h = (struct host_load){ .starter = starter, .several = several, .checked = now, .disk_at = now };
 }
 
 void host_load_peer(struct host_load *h, const struct wire_load *f, struct mono now)
@@ -20,6 +20,8 @@ void host_load_disk(struct host_load *h, bool waits, struct mono now)
 	h->on_disk = waits;
 	h->disk_at = now;
 }
+
+void host_load_waited(struct host_load *h, uint64_t ns) { h->waited_ns = ns; }
 
 static unsigned permille(uint64_t part, uint64_t whole)
 {
@@ -55,19 +57,25 @@ static bool is_full(const struct wire_load *l)
 	return l->busy_permille >= HOST_LOAD_FULL_PERMILLE || l->disk_permille >= HOST_LOAD_FULL_PERMILLE;
 }
 
+struct wire_load host_load_of_peer(const struct host_load *h, struct mono now)
+{
+	return mono_diff_ns(now, h->peer_at) < 2 * HOST_LOAD_INTERVAL_NS ? h->peer : (struct wire_load){ 0, 0 };
+}
+
+/* Of no use for the user. */
+static bool is_idle(const struct wire_load *l) { return l->busy_permille < 100 && l->disk_permille < 100; }
+
 static enum host_load_action judge(struct host_load *h, bool throttled, struct mono now)
 {
-	struct wire_load peer = { 0, 0 };
+	struct wire_load peer = host_load_of_peer(h, now);
 
-	if (mono_diff_ns(now, h->peer_at) < 2 * HOST_LOAD_INTERVAL_NS)
-		peer = h->peer;
 	if (throttled || (!is_full(&h->ours) && !is_full(&peer))) {
 		h->full -= h->full > 0;
 		return HOST_LOAD_NOTHING;
 	}
 	h->full_by[largest((unsigned[]){ h->ours.busy_permille, h->ours.disk_permille, peer.busy_permille,
 	    peer.disk_permille })]++;
-	if (++h->full != HOST_LOAD_INTERVALS || h->warned)
+	if (++h->full != HOST_LOAD_INTERVALS || h->warned || !h->several)
 		return HOST_LOAD_NOTHING;
 	h->warned = true;
 	return HOST_LOAD_WARN;
@@ -84,12 +92,13 @@ enum host_load_action host_load_check(struct host_load *h, const uint64_t *idle_
 	uint64_t elapsed_ns = mono_diff_ns(now, h->checked);
 
 	h->ours.busy_permille = (uint16_t)cpu_permille(h, idle_ns, workers, elapsed_ns);
-	h->ours.disk_permille = (uint16_t)permille(h->disk_ns, elapsed_ns);
-	h->disk_ns = 0;
+	h->ours.disk_permille = (uint16_t)permille(h->disk_ns > h->waited_ns ? h->disk_ns : h->waited_ns,
+	    elapsed_ns);
+	h->disk_ns = h->waited_ns = 0;
 	h->checked = now;
 	if (h->starter)
 		return judge(h, throttled, now);
-	return is_full(&h->ours) ? HOST_LOAD_REPORT : HOST_LOAD_NOTHING;
+	return is_idle(&h->ours) ? HOST_LOAD_NOTHING : HOST_LOAD_REPORT;
 }
 
 void host_load_warning(const struct host_load *h, char *text, size_t cap)
@@ -103,5 +112,5 @@ void host_load_warning(const struct host_load *h, char *text, size_t cap)
 
 struct mono host_load_deadline(const struct host_load *h)
 {
-	return h->warned ? MONO_NEVER : mono_add_ns(h->checked, HOST_LOAD_INTERVAL_NS);
+	return mono_add_ns(h->checked, HOST_LOAD_INTERVAL_NS);
 }

@@ -36,8 +36,9 @@ int adapt_start(struct session *sess, struct ptcp_err *e)
 	bool starter = sess->o.open != NULL;
 
 	dead_path_init(&sess->adapt.dead_path, sess->o.connects, n_paths(sess));
-	sess->adapt.checks_load = sess->probe == NULL && (!starter || n_paths(sess) > 1);
-	host_load_init(&sess->adapt.host_load, starter, mono_now());
+	sess->adapt.checks_load = sess->probe == NULL;
+	host_load_init(&sess->adapt.host_load, starter, n_paths(sess) > 1, mono_now());
+	spending_start(sess);
 	return start_path_select(sess, e);
 }
 
@@ -242,11 +243,27 @@ static bool is_throttled(const struct session *sess)
 	    pacer_limits(session_pacer(sess)) || session_progress(sess).activity != PTCP_TRANSFERRING;
 }
 
+/* Average of the streams, since the last call. */
+static uint64_t waited_ns(struct session *sess)
+{
+	uint64_t sum = 0, before = sess->adapt.waited_ns;
+	unsigned i, n = 0;
+
+	for (i = 0; i < PTCP_STREAMS_MAX; i++)
+		if (sess->slot[i].stream != NULL) {
+			sum += stream_waited_ns(sess->slot[i].stream);
+			n++;
+		}
+	sess->adapt.waited_ns = sum;
+	return n > 0 && sum > before ? (sum - before) / n : 0; /* less: a stream has ended */
+}
+
 void adapt_load(struct session *sess, struct mono now)
 {
 	struct host_load *h = &sess->adapt.host_load;
 	uint64_t idle_ns[CONTEXT_WORKERS_MAX];
 	char text[200];
+	double seconds;
 	unsigned i;
 
 	if (!sess->adapt.checks_load)
@@ -254,6 +271,8 @@ void adapt_load(struct session *sess, struct mono now)
 	host_load_disk(h, session_waits_for_disk(sess), now);
 	if (!host_load_due(h, now))
 		return;
+	seconds = (double)mono_diff_ns(now, h->checked) / 1e9;
+	host_load_waited(h, waited_ns(sess));
 	for (i = 0; i < sess->o.context->n_workers; i++)
 		idle_ns[i] = loop_idle_ns(sess->o.context->worker[i]);
 	switch (host_load_check(h, idle_ns, sess->o.context->n_workers, is_throttled(sess), now)) {
@@ -267,6 +286,7 @@ void adapt_load(struct session *sess, struct mono now)
 		engine_report_load(sess->engine, &h->ours);
 		break;
 	}
+	spending_sample(sess, seconds, now);
 	log_at(&sess->o.context->log, LOG_DEBUG, "load", "busy_permille=%u disk_permille=%u peer_busy=%u peer_disk=%u",
 	    h->ours.busy_permille, h->ours.disk_permille, h->peer.busy_permille, h->peer.disk_permille);
 }
@@ -398,6 +418,7 @@ const struct stream_control *session_stream_control(const struct session *sess)
 
 void adapt_on_tcp_report(struct session *sess, const struct wire_tcp_report *f)
 {
+	spending_report(sess, f);
 	if (sess->adapt.adapts_streams)
 		stream_count_report(&sess->adapt.stream_count, f);
 }

@@ -7,8 +7,20 @@
 #include "engine/host_load.h"
 #include "engine/path_rates.h"
 #include "engine/path_select.h"
+#include "engine/spent.h"
 #include "engine/stream_count.h"
 #include "session/session.h"
+
+/* Where the time of the starter's transfer goes. */
+struct spending {
+	struct spent total;
+	struct limit_times times;    /* sender: sums of its connections until the last sample */
+	struct limit_times reported; /* receiver: the sender's reports since the last sample */
+	uint64_t bytes;              /* transferred until the last sample */
+	/* The latest interval, without the peer's load: the peer reports the load of an interval after its end. */
+	struct spent_sample open;
+	bool is_open;
+};
 
 struct adaptation {
 	struct path_rates path_rates;
@@ -17,6 +29,8 @@ struct adaptation {
 	struct path_select path_select;
 	bool checks_load;
 	struct host_load host_load;
+	uint64_t waited_ns;         /* sum of the streams until the last interval */
+	struct spending *spending;  /* NULL: not of a starter, or no memory */
 	struct { unsigned streams; const char *why; } requested; /* adapt_request(), until the first
 	                                                            sources are listed */
 	bool adapts_streams;        /* the starter, after session_adapt_streams(): */
@@ -46,6 +60,18 @@ void adapt_on_congestion(struct session *sess, const char *name);
 void adapt_to_movers(struct session *sess, struct mono now);
 void adapt_streams(struct session *sess, struct mono now);
 struct mono adapt_streams_deadline(const struct session *sess);
+/* ---- spending.c ---- */
+
+/* Once running; without memory, nothing is known at the end. */
+void spending_start(struct session *sess);
+/* At the end of an interval of the host's load, which took so many seconds; counts the interval before. */
+void spending_sample(struct session *sess, double seconds, struct mono now);
+/* The sender has reported. */
+void spending_report(struct session *sess, const struct wire_tcp_report *f);
+void spending_free(struct session *sess);
+
+/* ---- adapt.c ---- */
+
 /* As engine_ops.rate, load and (unless a probe session) tcp_report. */
 void adapt_on_rate(void *arg, const struct wire_rate *f);
 void adapt_on_load(void *arg, const struct wire_load *f);

@@ -35,7 +35,7 @@ static const struct session_part {
 	{ yielding_pump, yielding_deadline, yielding_free },
 	{ adapt_dead_paths, adapt_dead_paths_deadline, NULL },
 	{ adapt_paths, adapt_paths_deadline, NULL },
-	{ adapt_load, adapt_load_deadline, NULL },
+	{ adapt_load, adapt_load_deadline, spending_free },
 	{ progress_pump, NULL, NULL },
 	{ send_pump, NULL, send_free },
 	{ receive_pump, receive_deadline, receive_free },

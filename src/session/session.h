@@ -7,6 +7,7 @@
 #include "core/memory_budget.h"
 #include "core/selection.h"
 #include "engine/engine.h"
+#include "engine/spent.h"
 #include "engine/stream_count.h"
 #include "net/sock.h"
 #include "session/paths.h"
@@ -241,6 +242,9 @@ void session_add_stream(struct session *sess, unsigned number, struct chan *c);
 struct ptcp_progress session_progress(const struct session *sess);
 /* Segments retransmitted by data connections; the count of connected streams may lag by one call. */
 uint64_t session_retransmits(struct session *sess);
+
+/* Adds the time that the session has spent so far, as the starter of a transfer; whole seconds have been examined. */
+void session_spent(const struct session *sess, struct spent *out);
 
 struct session_path {
 	uint64_t bytes;               /* file data carried */

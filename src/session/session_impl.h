@@ -3,7 +3,7 @@
  *
  *   ground      slot.c, mux.c, endpoints.c, paths.c < control.c < peer.c < stream_set.c < join.c, stream_connect.c, striping.c
  *   payload     send*.c, receive*.c, probe_session.c < progress.c, stalls.c
- *   adaptation  tcp_report.c, yielding.c < adapt.c < congestion.c
+ *   adaptation  tcp_report.c, yielding.c < spending.c < adapt.c < congestion.c
  *   top         engine_ops.c < session.c
  *
  * The ground calls the payload through payload_ops. Only session_pump() leads back up. tests/layers checks the rooms. */

@@ -207,14 +207,16 @@ void stream_try_gone(struct stream *s)
 
 void stream_io_begin(struct stream *s)
 {
-	s->n_io++;
-	atomic_fetch_add(&s->on_disk, 1);
+	if (s->n_io++ == 0)
+		atomic_store(&s->waits.since_ns, mono_now().ns);
+	atomic_fetch_add(&s->waits.on_disk, 1);
 }
 
 void stream_io_done(struct stream *s)
 {
-	s->n_io--;
-	atomic_fetch_sub(&s->on_disk, 1);
+	if (--s->n_io == 0)
+		atomic_fetch_add(&s->waits.sum_ns, mono_now().ns - atomic_exchange(&s->waits.since_ns, 0));
+	atomic_fetch_sub(&s->waits.on_disk, 1);
 	stream_try_gone(s);
 }
 
@@ -292,8 +294,10 @@ int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err
 	s->tcp.tap = o->tapped ? fcntl(chan_fd(s->chan), F_DUPFD_CLOEXEC, 0) : -1;
 	if (o->kind == NULL)
 		stream_memory_init(s);
-	atomic_init(&s->on_disk, 0);
-	atomic_init(&s->writing_since_ns, 0);
+	atomic_init(&s->waits.on_disk, 0);
+	atomic_init(&s->waits.since_ns, 0);
+	atomic_init(&s->waits.sum_ns, 0);
+	atomic_init(&s->waits.writing_since_ns, 0);
 	atomic_init(&s->retransmits, 0);
 	atomic_init(&s->sampling, false);
 	atomic_init(&s->check.posted, false);
@@ -321,9 +325,16 @@ int stream_tap(const struct stream *s) { return s->tcp.tap; }
  * hangs. */
 bool stream_on_disk(const struct stream *s)
 {
-	uint64_t since = atomic_load_explicit(&s->writing_since_ns, memory_order_relaxed);
+	uint64_t since = atomic_load_explicit(&s->waits.writing_since_ns, memory_order_relaxed);
 
-	return atomic_load(&s->on_disk) > 0 || (since != 0 && mono_now().ns - since > NS_PER_S / 4);
+	return atomic_load(&s->waits.on_disk) > 0 || (since != 0 && mono_now().ns - since > NS_PER_S / 4);
+}
+
+uint64_t stream_waited_ns(const struct stream *s)
+{
+	uint64_t since = atomic_load(&s->waits.since_ns), now = mono_now().ns;
+
+	return atomic_load(&s->waits.sum_ns) + (since != 0 && since < now ? now - since : 0);
 }
 
 uint64_t stream_moved(const struct stream *s) { return atomic_load_explicit(&s->moved, memory_order_relaxed); }
@@ -479,7 +490,7 @@ void stream_observe(struct stream *s, uint64_t moved, bool on_disk, const struct
 	struct mono now = mono_now();
 
 	atomic_store(&s->moved, moved);
-	atomic_store(&s->on_disk, on_disk);
+	atomic_store(&s->waits.on_disk, on_disk);
 	atomic_store(&s->retransmits, tcp->retransmits);
 	s->tcp.before = s->tcp.known ? s->tcp.last : *tcp;
 	s->tcp.before_at = s->tcp.known ? s->tcp.at : now;

@@ -141,6 +141,8 @@ uint64_t stream_received(const struct stream *s, struct mono *from, struct mono 
 uint64_t stream_retransmits(struct stream *s);
 /* A job or block of the stream waits for a disk. */
 bool stream_on_disk(const struct stream *s);
+/* Time for which any did so far; 0 for a stream of a mover. */
+uint64_t stream_waited_ns(const struct stream *s);
 /* Bytes through the channel, both directions. */
 uint64_t stream_moved(const struct stream *s);
 /* Resets the stream if its peer's TCP was silent for so long, and three RTTs; `unacked`: only if it owes

@@ -127,6 +127,13 @@ struct stream_ask {
 	bool asking, answered;           /* `query` is posted; the answer is there */
 };
 
+/* Waits for a disk. */
+struct stream_waits {
+	atomic_uint on_disk;                   /* number of jobs */
+	atomic_uint_fast64_t since_ns, sum_ns; /* begin of the present wait, 0: none; sum of earlier waits */
+	atomic_uint_fast64_t writing_since_ns; /* begin of a write on the worker; 0: none */
+};
+
 struct stream {
 	struct stream_opts o;
 	struct loop *loop;               /* the worker's: changes in stream_move(), on the worker */
@@ -136,8 +143,7 @@ struct stream {
 	const struct chan_ops *chan_ops;
 	struct msg start, stop, lost, gone, sample;
 	struct ptcp_err why;             /* reason of `lost` */
-	atomic_uint on_disk;
-	atomic_uint_fast64_t writing_since_ns; /* begin of a write on the worker; 0: none */
+	struct stream_waits waits;
 	atomic_ullong retransmits;
 	atomic_bool sampling;            /* `sample` is posted */
 	struct stream_check check;

@@ -281,9 +281,9 @@ static void write_on_disk(struct io_job *io)
 static bool run_write(struct stream *s, struct stream_write *w)
 {
 	if (!atomic_load_explicit(&s->o.files->slow, memory_order_relaxed) && !sink_is_direct(w->sink)) {
-		atomic_store_explicit(&s->writing_since_ns, mono_now().ns, memory_order_relaxed);
+		atomic_store_explicit(&s->waits.writing_since_ns, mono_now().ns, memory_order_relaxed);
 		write_chunk(w);
-		atomic_store_explicit(&s->writing_since_ns, 0, memory_order_relaxed);
+		atomic_store_explicit(&s->waits.writing_since_ns, 0, memory_order_relaxed);
 		return write_ended(s, w);
 	}
 	stream_io_begin(s);

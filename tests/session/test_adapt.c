@@ -247,7 +247,7 @@ static void the_host_is_the_bottleneck(void **state)
 	work(10);
 	assert_int_equal(sf.starter.n_warnings, 1);
 	assert_non_null(strstr(sf.starter.warning, "this host's processor"));
-	assert_int_equal(adapt_load_deadline(starter()).ns, MONO_NEVER.ns);
+	assert_true(adapt_load_deadline(starter()).ns < MONO_NEVER.ns); /* the load is of use for others */
 }
 
 /* A session that a limit of rates makes slow warns of nothing. */
@@ -273,7 +273,7 @@ static void one_path_has_no_warning(void **state)
 	begin(WIRE_ACCEPTOR_RECEIVES);
 	work(20);
 	assert_int_equal(sf.starter.n_warnings, 0);
-	assert_int_equal(adapt_load_deadline(starter()).ns, MONO_NEVER.ns);
+	assert_true(adapt_load_deadline(starter()).ns < MONO_NEVER.ns);
 }
 
 static bool starter_has_a_report(void) { return starter()->adapt.host_load.peer_at.ns > 0; }

@@ -61,7 +61,7 @@ class Result(c.Structure):
                 ("advised_streams", c.c_uint), ("predicted_bps", f64), ("predicted_impact_percent", f64),
                 ("measured_bps", f64), ("from_history", c.c_bool), ("budget_percent", f64),
                 ("fastest_streams", c.c_uint), ("fastest_bps", f64), ("fastest_impact_percent", f64), ("deleted", u64),
-                ("vanished", u64)]
+                ("vanished", u64), ("same_files", u64), ("same_bytes", u64), ("spent_s", f64 * 11)]
 
 
 class Entry(c.Structure):

@@ -205,7 +205,8 @@ class Transfer(Task):
         self.lib.ptcp_transfer_result(self.handle, c.byref(r))
         return TransferResult(progress_of(r.progress), tuple(self.warnings), tuple(self.failed_files), r.seconds,
                               r.advised_streams, r.predicted_bps, r.predicted_impact_percent, r.measured_bps,
-                              self.digests)
+                              self.digests,
+                              None if r.same_files == 2**64 - 1 else r.same_files)
 
 
 class Advise(Task):

@@ -61,6 +61,7 @@ class TransferResult(_Result):
     predicted_impact_percent: Optional[float]
     measured_bps: Optional[float]
     digests: Mapping[bytes, Mapping[str, str]] = field(default_factory=dict, hash=False)  # of sent files, with `digest`
+    up_to_date: Optional[int] = None  # files that this run found complete at the destination, or that a rule kept there
 
 
 @dataclass(frozen=True)

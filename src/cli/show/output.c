@@ -9,6 +9,7 @@
 #include "cli/hook.h"
 #include "cli/process.h"
 #include "cli/show/json.h"
+#include "cli/show/story.h"
 #include "cli/show/terminal.h"
 #include "cli/sum_lines.h"
 #include "core/sorted.h"
@@ -222,31 +223,27 @@ static uint64_t arrived_bytes(const struct ptcp_result *r)
 	return arrived < sent ? arrived : sent;
 }
 
-static void text_end(const struct output *o, const struct ptcp_result *r)
+static void text_dry_end(const struct ptcp_result *r)
 {
-	char size[UNITS_TEXT_BYTES], time[UNITS_TEXT_BYTES], rate[UNITS_TEXT_BYTES], resumed[UNITS_TEXT_BYTES];
-	char part[UNITS_TEXT_BYTES + 32] = "", speed[UNITS_TEXT_BYTES + 2] = "", name[TEXT_NAME_BYTES], deleted[40] = "";
-	size_t i;
+	char size[UNITS_TEXT_BYTES], resumed[UNITS_TEXT_BYTES], deleted[40] = "";
 
 	if (r->deleted > 0)
-		snprintf(deleted, sizeof deleted, o->dry_run ? ", would delete %llu" : ", %llu deleted",
-		    (unsigned long long)r->deleted);
+		snprintf(deleted, sizeof deleted, ", would delete %llu", (unsigned long long)r->deleted);
+	terminal_line("would complete %llu file%s, %s, %s of it already transferred%s",
+	    (unsigned long long)r->progress.files, plural(r->progress.files),
+	    units_size_text(size, r->progress.file_bytes), units_size_text(resumed, r->progress.resumed_bytes), deleted);
+}
 
-	units_size_text(resumed, r->progress.resumed_bytes);
-	if (o->dry_run) {
-		terminal_line("would complete %llu file%s, %s, %s of it already transferred%s",
-		    (unsigned long long)r->progress.files,
-		    plural(r->progress.files), units_size_text(size, r->progress.file_bytes), resumed, deleted);
-		return;
-	}
-	if (r->progress.resumed_bytes > 0)
-		snprintf(part, sizeof part, " (%s already transferred)", resumed);
-	if (arrived_bytes(r) > 0)
-		snprintf(speed, sizeof speed, ", %s", units_rate_text(rate, connect_throughput_bps(arrived_bytes(r), r->seconds)));
-	terminal_line("%s %llu file%s, %s%s in %s%s, %u stream%s%s",
-	    strcmp(o->command, "send") == 0 ? "sent" : "received", (unsigned long long)r->progress.files,
-	    plural(r->progress.files), units_size_text(size, r->progress.file_bytes), part, units_time_text(time, r->seconds),
-	    speed, r->progress.max_streams, plural(r->progress.max_streams), deleted);
+static void text_end(const struct output *o, const struct ptcp_result *r)
+{
+	const struct story s = { .command = o->command, .peer = o->peer, .keeps = o->keeps,
+		.arrived_bytes = arrived_bytes(r) };
+	char story[512], size[UNITS_TEXT_BYTES], resumed[UNITS_TEXT_BYTES], name[TEXT_NAME_BYTES];
+	size_t i;
+
+	terminal_line("%s", story_files(story, sizeof story, &s, r));
+	if (story_time(story, sizeof story, &s, r)[0] != '\0')
+		terminal_line("%s", story);
 	if (r->progress.saved_bytes > 0)
 		terminal_line("compressed: %s sent as %s", units_size_text(size, sent_bytes(r)),
 		    units_size_text(resumed, r->progress.wire_bytes));
@@ -384,6 +381,10 @@ static json_t *output_json_end(const struct output *o, const struct ptcp_result 
 	    json_count(r->progress.max_streams), "paths", paths(o, false)));
 
 	json_object_set_new(end, "saved_bytes", json_count(r->progress.saved_bytes));
+	json_object_set_new(end, "up_to_date", r->same_files != UINT64_MAX ? json_count(r->same_files) : json_null());
+	json_object_set_new(end, "up_to_date_bytes",
+	    r->same_bytes != UINT64_MAX ? json_count(r->same_bytes) : json_null());
+	json_object_set_new(end, "time_s", story_time_json(r));
 	json_object_set_new(end, "deleted", json_count(r->deleted));
 	json_object_set_new(end, "vanished", json_count(r->vanished));
 	/* prediction and result of --streams auto */
@@ -421,6 +422,14 @@ static void note_reconnecting(struct output *o, const struct ptcp_event *ev)
 		terminal_line("ptcp: the connection is lost, trying again: %s", ev->text);
 }
 
+/* The host without the port. */
+static void note_peer(struct output *o, const char *peer)
+{
+	const char *colon = strrchr(peer, ':');
+
+	snprintf(o->peer, sizeof o->peer, "%.*s", (int)(colon != NULL ? (size_t)(colon - peer) : strlen(peer)), peer);
+}
+
 static void note_congestion(struct output *o, const struct ptcp_event *ev)
 {
 	o->changed_congestion |= o->congestion[0] != '\0';
@@ -445,6 +454,8 @@ void output_event(void *arg, const struct ptcp_event *ev)
 
 	if (progress || ev->type == PTCP_EVENT_PATHS)
 		copy_paths(o, ev);
+	if (ev->type == PTCP_EVENT_START && ev->peer != NULL)
+		note_peer(o, ev->peer);
 	if (ev->type == PTCP_EVENT_RECONNECTING)
 		note_reconnecting(o, ev);
 	else if (progress && ev->progress.bytes != o->reconnect.bytes)
@@ -480,6 +491,8 @@ int output_end(struct output *o, int code, const struct ptcp_result *r, const st
 	listing_end(&o->listing);
 	if (o->json)
 		json_line(output_json_end(o, r, code, e));
+	else if (status == 0 && o->dry_run && !o->quiet)
+		text_dry_end(r);
 	else if (status == 0 && !o->quiet && !o->detached)
 		text_end(o, r);
 	terminal_failed_below(o->below);

@@ -41,6 +41,8 @@ struct output {
 	bool status;              /* draw the status line */
 	bool detached;
 	bool dry_run;
+	bool keeps;               /* a rule keeps files at the destination that differ */
+	char peer[256];           /* host of the other end; "": unknown */
 	struct output_reconnect reconnect;
 	char congestion[16], congestion_why[128]; /* the senders' congestion control; "": unknown */
 	bool changed_congestion;

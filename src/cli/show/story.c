@@ -1,0 +1,136 @@
+#include "cli/show/story.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/client_opts.h"
+#include "cli/show/json.h"
+#include "core/text.h"
+#include "core/units.h"
+
+static void append(char *out, size_t cap, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void append(char *out, size_t cap, const char *fmt, ...)
+{
+	size_t n = strlen(out);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(out + n, cap - n, fmt, ap);
+	va_end(ap);
+}
+
+/* ---- Files ---- */
+
+/* Holes and copies are no throughput; neither are bytes within a second. */
+static bool has_rate(const struct story *s, const struct ptcp_result *r, uint64_t sent_bytes)
+{
+	return r->seconds >= 1 && s->arrived_bytes > 0 && s->arrived_bytes >= sent_bytes / 2;
+}
+
+const char *story_files(char *out, size_t cap, const struct story *s, const struct ptcp_result *r)
+{
+	const struct ptcp_progress *g = &r->progress;
+	bool known = r->same_files != UINT64_MAX && r->same_files <= g->files && r->same_bytes <= g->file_bytes;
+	uint64_t same = known ? r->same_files : 0, same_bytes = known ? r->same_bytes : 0, n = g->files - same;
+	uint64_t bytes = g->file_bytes - same_bytes;
+	uint64_t resumed = g->resumed_bytes > same_bytes ? g->resumed_bytes - same_bytes : 0;
+	uint64_t sent = bytes > resumed ? bytes - resumed : 0;
+	char a[UNITS_TEXT_BYTES];
+
+	snprintf(out, cap, "%s %llu", strcmp(s->command, "send") == 0 ? "sent" : "received",
+	    (unsigned long long)n);
+	if (same > 0)
+		append(out, cap, " of %llu", (unsigned long long)g->files);
+	append(out, cap, " file%s", plural(same > 0 ? g->files : n));
+	if (n > 0 || same == 0)
+		append(out, cap, ", %s", units_size_text(a, bytes));
+	if (resumed > 0)
+		append(out, cap, " (%s already transferred)", units_size_text(a, resumed));
+	append(out, cap, " in %s", units_time_text(a, r->seconds));
+	if (has_rate(s, r, sent))
+		append(out, cap, ", %s", units_rate_text(a, connect_throughput_bps(s->arrived_bytes, r->seconds)));
+	if (same > 0)
+		append(out, cap, ", %llu %s (%s)", (unsigned long long)same, s->keeps ? "skipped" : "up to date",
+		    units_size_text(a, same_bytes));
+	if (n > 0 || same == 0)
+		append(out, cap, ", %u stream%s", g->max_streams, plural(g->max_streams));
+	if (r->deleted > 0)
+		append(out, cap, ", %llu deleted", (unsigned long long)r->deleted);
+	return out;
+}
+
+/* ---- Time: parts of less than a twentieth are left out ---- */
+
+/* Keys of JSON, and words; %s: the other host. */
+static const struct {
+	const char *key, *text;
+} causes[PTCP_SPENT_CAUSES] = {
+	[PTCP_SPENT_OUR_DISK] = { "disk", "this host's disk" },
+	[PTCP_SPENT_PEER_DISK] = { "peer_disk", "%s's disk" },
+	[PTCP_SPENT_OUR_PROCESSOR] = { "processor", "this host's processor" },
+	[PTCP_SPENT_PEER_PROCESSOR] = { "peer_processor", "%s's processor" },
+	[PTCP_SPENT_VERIFYING] = { "verifying", "verification of existing data" },
+	[PTCP_SPENT_PATH] = { "path", "path" },
+	[PTCP_SPENT_WINDOW] = { "window", "path (limited by the receiver's window)" },
+	[PTCP_SPENT_BUFFER] = { "buffer", "path (limited by the sender's buffer)" },
+	[PTCP_SPENT_IMPACT] = { "impact", "impact budget" },
+	[PTCP_SPENT_LIMIT] = { "limit", "rate limit" },
+	[PTCP_SPENT_IDLE] = { "idle", "round trips" },
+};
+
+static double total_s(const struct ptcp_result *r)
+{
+	double s = 0;
+	size_t i;
+
+	for (i = 0; i < PTCP_SPENT_CAUSES; i++)
+		s += r->spent_s[i];
+	return s;
+}
+
+/* The largest part below the previous one, in order of the causes if equal; PTCP_SPENT_CAUSES: none. */
+static size_t next_cause(const struct ptcp_result *r, size_t previous)
+{
+	size_t i, best = PTCP_SPENT_CAUSES;
+	double of = previous < PTCP_SPENT_CAUSES ? r->spent_s[previous] : INFINITY;
+
+	for (i = 0; i < PTCP_SPENT_CAUSES; i++)
+		if ((r->spent_s[i] < of || (r->spent_s[i] <= of && i > previous)) &&
+		    (best == PTCP_SPENT_CAUSES || r->spent_s[i] > r->spent_s[best]))
+			best = i;
+	return best;
+}
+
+const char *story_time(char *out, size_t cap, const struct story *s, const struct ptcp_result *r)
+{
+	const char *peer = s->peer != NULL && s->peer[0] != '\0' ? s->peer : "the other host", *word;
+	char shown[TEXT_NAME_BYTES];
+	double all = total_s(r);
+	size_t i;
+
+	out[0] = '\0';
+	if (!(all > 0))
+		return out;
+	text_escape(shown, sizeof shown, peer);
+	for (i = next_cause(r, PTCP_SPENT_CAUSES); i < PTCP_SPENT_CAUSES && r->spent_s[i] >= all / 20;
+	    i = next_cause(r, i)) {
+		append(out, cap, "%s%.0f %% ", out[0] != '\0' ? ", " : "time: ", 100 * r->spent_s[i] / all);
+		if (strncmp(word = causes[i].text, "%s", 2) == 0)
+			append(out, cap, "%s%s", shown, word + 2);
+		else
+			append(out, cap, "%s", word);
+	}
+	return out;
+}
+
+json_t *story_time_json(const struct ptcp_result *r)
+{
+	json_t *j = total_s(r) > 0 ? json_object() : json_null();
+	size_t i;
+
+	for (i = 0; json_is_object(j) && i < PTCP_SPENT_CAUSES; i++)
+		json_object_set_new(j, causes[i].key, json_seconds(r->spent_s[i]));
+	return j;
+}

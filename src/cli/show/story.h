@@ -1,0 +1,24 @@
+/* The end of a transfer, told in one place: which files, and where the time went. */
+#ifndef CLI_SHOW_STORY_H
+#define CLI_SHOW_STORY_H
+
+#include <jansson.h>
+#include <ptcp/ptcp.h>
+#include <stddef.h>
+
+struct story {
+	const char *command;   /* "send" or "recv" */
+	const char *peer;      /* the other host; NULL or "": unknown */
+	bool keeps;            /* a rule keeps files at the destination that differ */
+	uint64_t arrived_bytes; /* file data that was sent in this run, without holes and repetitions */
+};
+
+/* "sent 1 of 46 files, 2.00 kB in 1.20 s, 45 up to date (44.5 MB), 4 streams". A rate follows the time, if it is a
+ * second and more, and the data was not mostly holes. */
+const char *story_files(char *out, size_t cap, const struct story *s, const struct ptcp_result *r);
+/* "time: 41 % archive's disk, 37 % path, 12 % this host's processor"; "": too short to say. */
+const char *story_time(char *out, size_t cap, const struct story *s, const struct ptcp_result *r);
+/* Seconds by cause; null: unknown. */
+json_t *story_time_json(const struct ptcp_result *r);
+
+#endif
