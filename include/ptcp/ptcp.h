@@ -333,6 +333,7 @@ typedef int ptcp_install_fn(void *arg, const char *host, const char **path, stru
 struct ptcp_rule {
 	bool include;
 	const char *pattern;
+	const char *filter; /* instead of both: a rule as of ptcp send --filter, such as ": .rules"; NULL: none */
 };
 
 /* When received files are synced to disk. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "core/filter.h"
 #include "core/text.h"
 
 /* Takes a line of a file. */
@@ -72,28 +73,90 @@ int rules_add(struct rules *r, bool include, const char *pattern, struct ptcp_er
 	if (more == NULL)
 		return err_nomem(e);
 	r->rule = more;
-	more[r->n++] = (struct ptcp_rule){ include, pattern };
+	more[r->n++] = (struct ptcp_rule){ .include = include, .pattern = pattern };
+	return 0;
+}
+
+/* Takes the text, also on failure. */
+static int own_text(struct rules *r, char *text, struct ptcp_err *e)
+{
+	char **more = text != NULL ? realloc(r->text, (r->n_text + 1) * sizeof *more) : NULL;
+
+	if (more == NULL) {
+		free(text);
+		return err_nomem(e);
+	}
+	r->text = more;
+	more[r->n_text++] = text;
 	return 0;
 }
 
 static int add_pattern(void *arg, char *line, struct ptcp_err *e)
 {
 	struct rules *r = arg;
-	char **more = realloc(r->text, (r->n_text + 1) * sizeof *more);
 	bool marked = (line[0] == '+' || line[0] == '-') && line[1] == ' ';
 
-	if (more == NULL) {
-		free(line);
-		return err_nomem(e);
-	}
-	r->text = more;
-	more[r->n_text++] = line;
+	if (own_text(r, line, e) < 0)
+		return PTCP_ENOMEM;
 	return rules_add(r, marked && line[0] == '+', line + (marked ? 2 : 0), e);
 }
 
 int rules_read(struct rules *r, const char *file, struct ptcp_err *e)
 {
 	return read_file(file, false, add_pattern, r, e);
+}
+
+/* ---- Rules of --filter ---- */
+
+enum { MERGES_MAX = 16 }; /* files that name files */
+
+static int add_parsed(struct rules *r, const struct filter_rule *rule, int depth, struct ptcp_err *e);
+
+static int add_line(struct rules *r, const char *line, const struct filter_rule *file, int depth, struct ptcp_err *e)
+{
+	struct filter_rule rule;
+	int code = filter_rule_parse(&rule, line, file, e);
+
+	return code < 0 ? code : add_parsed(r, &rule, depth, e);
+}
+
+static int merge(struct rules *r, const struct filter_rule *file, int depth, struct ptcp_err *e)
+{
+	char *all = NULL, *rest, *line, shown[TEXT_NAME_BYTES];
+	FILE *f = text_is_stdio(file->text) ? stdin : fopen(file->text, "re");
+	size_t cap = 0;
+	int code = 0;
+
+	if (f == NULL || depth == MERGES_MAX)
+		code = err_set(e, PTCP_EUSAGE, "%s (name a readable file)", strerror(f == NULL ? errno : ELOOP));
+	else if ((errno = 0, getdelim(&all, &cap, '\0', f)) < 0 && !feof(f))
+		code = err_set(e, PTCP_EUSAGE, "%s (name a readable file)", strerror(errno));
+	if (f != NULL && f != stdin)
+		fclose(f);
+	for (rest = all; code == 0 && rest != NULL && (line = filter_line(&rest, file)) != NULL;)
+		code = add_line(r, line, file, depth + 1, e);
+	free(all);
+	return code < 0 ? err_while(e, code, "%s", text_escape(shown, sizeof shown, file->text)) : 0;
+}
+
+static int add_parsed(struct rules *r, const struct filter_rule *rule, int depth, struct ptcp_err *e)
+{
+	size_t cap = strlen(rule->text) + 32;
+	char *text;
+
+	if (rule->kind == FILTER_MERGE)
+		return merge(r, rule, depth, e);
+	if ((text = malloc(cap)) != NULL)
+		filter_rule_text(text, cap, rule);
+	if (own_text(r, text, e) < 0 || rules_add(r, false, NULL, e) < 0)
+		return PTCP_ENOMEM;
+	r->rule[r->n - 1].filter = text;
+	return 0;
+}
+
+int rules_add_filter(struct rules *r, const char *line, struct ptcp_err *e)
+{
+	return add_line(r, line, NULL, 0, e);
 }
 
 void rules_fini(struct rules *r)

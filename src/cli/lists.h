@@ -4,7 +4,7 @@
 
 #include <ptcp/ptcp.h>
 
-/* --exclude, --include and --exclude-from. */
+/* --exclude, --include, --exclude-from, --filter and -F. */
 struct rules {
 	struct ptcp_rule *rule;
 	size_t n;
@@ -14,6 +14,8 @@ struct rules {
 
 /* Appends a rule; borrows the pattern. */
 int rules_add(struct rules *r, bool include, const char *pattern, struct ptcp_err *e);
+/* Appends a rule of --filter; a merge rule adds those of the file that it names ("-": standard input). */
+int rules_add_filter(struct rules *r, const char *line, struct ptcp_err *e);
 /* Appends the rules of a file ("-": standard input) of one pattern per line: "+ PATTERN" includes, "- PATTERN" and
  * PATTERN exclude; empty lines and lines that begin with # or ; are comments, as in rsync. PTCP_EUSAGE with a sentence
  * without the name of the file. */

@@ -139,6 +139,24 @@ static int read_rules(void *args, const struct opt *o, const char *text, struct 
 	    opt_reject(o, text, e, "%s", why.msg);
 }
 
+static int add_filter(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct ptcp_err why;
+
+	return rules_add_filter(&((struct transfer_args *)args)->rules, text, &why) == 0 ? 0 :
+	    opt_reject(o, text, e, "%s", why.msg);
+}
+
+/* As rsync: the second one leaves out the files themselves. */
+static int add_usual_filter(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct transfer_args *a = args;
+
+	(void)o;
+	(void)text;
+	return rules_add_filter(&a->rules, a->n_usual_filters++ == 0 ? ": /.rsync-filter" : "- .rsync-filter", e);
+}
+
 #define AT(member) offsetof(struct transfer_args, member)
 
 #define OPT_AT(member) offsetof(struct client_opts, transfer.member)
@@ -148,6 +166,9 @@ static const struct opt files_options[] = {
 	{ "include", 0, "GLOB", "transfer matching files despite a later --exclude", add_rule, 0, 0, 0 },
 	{ "exclude-from", 0, "FILE", "leave out files that match a pattern in FILE, one per line (-: standard input)",
 	    read_rules, 0, 0, 0 },
+	{ "filter", 0, "RULE", "a rule as in rsync, such as '- *.o', or ': NAME': those in files NAME everywhere",
+	    add_filter, 0, 0, 0 },
+	{ "", 'F', NULL, "--filter ': /.rsync-filter'; again: --exclude .rsync-filter", add_usual_filter, 0, 0, 0 },
 	{ "files-from", 0, "FILE",
 	    "transfer only the paths below SRC that FILE lists, one per line (-: standard input)",
 	    opt_text, AT(files_from), 0, 0 },

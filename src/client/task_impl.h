@@ -14,7 +14,7 @@
 #include "client/ssh_start.h"
 #include "conn/remote.h"
 #include "core/buf.h"
-#include "core/glob.h"
+#include "core/filter.h"
 #include "measure/prober.h"
 #include "mover/movers.h"
 #include "session/paths.h"

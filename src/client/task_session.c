@@ -401,8 +401,7 @@ static int add_target(struct ptcp_task *t, struct session *sess, struct ptcp_err
 		return err_while(e, r, "destination %s", text_escape(shown, sizeof shown, t->files.local[0]));
 	if ((r = session_receive_into(sess, &place, e)) < 0)
 		return r;
-	if (!t->o.older.delete_excluded)
-		session_receive_filtered(sess, t->files.filter);
+	session_receive_filtered(sess, t->files.filter);
 	if ((r = session_receive_backup(sess, t->files.backup, e)) < 0 ||
 	    (t->o.older.if_match != NULL && (r = session_receive_match(sess, t->o.older.if_match, e)) < 0))
 		return r;

@@ -7,6 +7,36 @@
 #include "core/text.h"
 #include "sums/sums.h"
 
+/* With --delete-excluded, rules without a side are the sender's. */
+static int parse_rule(struct filter_rule *out, const struct ptcp_task *t, const struct ptcp_rule *rule,
+    struct ptcp_err *e)
+{
+	int r = 0;
+
+	*out = (struct filter_rule){ .kind = rule->include ? FILTER_INCLUDE : FILTER_EXCLUDE, .text = rule->pattern };
+	if (rule->filter != NULL && (r = filter_rule_parse(out, rule->filter, NULL, e)) < 0)
+		return r;
+	if (t->o.older.delete_excluded && out->kind == FILTER_DIR_MERGE)
+		out->hides = true;
+	else if (t->o.older.delete_excluded && out->sides == 0 && out->kind != FILTER_CLEAR)
+		out->sides = FILTER_SENDER;
+	return 0;
+}
+
+static int take_rule(struct ptcp_task *t, const struct ptcp_rule *rule, struct ptcp_err *e)
+{
+	char line[WIRE_PATH_MAX + 1];
+	struct filter_rule parsed;
+	int r;
+
+	if ((r = parse_rule(&parsed, t, rule, e)) < 0)
+		return r;
+	filter_rule_text(line, sizeof line, &parsed);
+	if ((r = filter_add(t->files.filter, line, e)) < 0)
+		return r;
+	return t->files.sends && !t->o.delete_extra ? 0 : task_add_path(t, WIRE_PATH_RULE, line, e);
+}
+
 /* A remote sender, and a remote receiver that deletes, get the rules in OPEN, behind the paths. */
 static int take_rules(struct ptcp_task *t, struct ptcp_err *e)
 {
@@ -17,16 +47,15 @@ static int take_rules(struct ptcp_task *t, struct ptcp_err *e)
 
 	if (t->o.n_rules > 0 && (r = filter_new(&t->files.filter, NULL, e)) < 0)
 		return r;
-	for (i = 0; i < t->o.n_rules; i++) {
+	for (i = 0; i < t->o.n_rules && r >= 0; i++) {
 		rule = &t->o.rules[i];
-		if ((r = filter_add(t->files.filter, rule->include, rule->pattern, e)) < 0)
-			return err_while(e, r, "--%s '%s'", rule->include ? "include" : "exclude",
+		if ((r = take_rule(t, rule, e)) < 0 && rule->filter != NULL)
+			err_while(e, r, "--filter");
+		else if (r < 0)
+			err_while(e, r, "--%s '%s'", rule->include ? "include" : "exclude",
 			    text_escape(shown, sizeof shown, rule->pattern));
-		if ((!t->files.sends || (t->o.delete_extra && !t->o.older.delete_excluded)) && (r = task_add_path(t,
-		    rule->include ? WIRE_PATH_INCLUDE : WIRE_PATH_EXCLUDE, rule->pattern, e)) < 0)
-			return r;
 	}
-	return 0;
+	return r;
 }
 
 /* A remote sender gets the selection in SELECT frames. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/charged.h"
+#include "core/err.h"
 
 #define WORDS_MAX (GLOB_PATTERN_MAX / 64 + 1)
 
@@ -35,6 +35,7 @@ enum { ANY = 2 /* tokens that match any byte except '/' */, BYTES, MASKS = BYTES
 
 struct glob_parse {
 	bool anchored, dirs_only;
+	bool wild; /* has *, ? or [ */
 	size_t n, itself, words;
 	uint64_t bits[MASKS * WORDS_MAX];
 };
@@ -49,9 +50,10 @@ static void put(struct glob_parse *g, unsigned which)
 /* Each parser below starts at p and returns its end, or NULL with the reason. */
 
 /* One character, possibly escaped by a backslash. */
-static const char *parse_char(const char *p, const char *end, unsigned char *c, const char **why)
+static const char *parse_char(const struct glob_parse *g, const char *p, const char *end, unsigned char *c,
+    const char **why)
 {
-	if (*p == '\\' && ++p == end) {
+	if (*p == '\\' && g->wild && ++p == end) {
 		*why = "ends with a backslash (double it to mean one)";
 		return NULL;
 	}
@@ -59,19 +61,57 @@ static const char *parse_char(const char *p, const char *end, unsigned char *c, 
 	return p + 1;
 }
 
-/* One member of a class or a range of them. */
-static const char *parse_member(const char *p, const char *end, bool in[256], const char **why)
+/* Whether c, of ASCII, is in a class such as [:digit:] in any locale. */
+static bool is_in(unsigned c, const char *class, size_t n)
 {
+	const bool upper = c >= 'A' && c <= 'Z', lower = c >= 'a' && c <= 'z', digit = c >= '0' && c <= '9';
+	const bool graph = c > ' ' && c < 127, alnum = upper || lower || digit;
+	const struct { const char *name; bool is; } of[] = {
+		{ "alnum", alnum }, { "alpha", upper || lower }, { "blank", c == ' ' || c == '\t' },
+		{ "cntrl", c < ' ' || c == 127 }, { "digit", digit }, { "graph", graph }, { "lower", lower },
+		{ "print", graph || c == ' ' }, { "punct", graph && !alnum },
+		{ "space", c == ' ' || (c >= '\t' && c <= '\r') },
+		{ "upper", upper }, { "xdigit", digit || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F') },
+	};
+
+	for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+		if (strlen(of[i].name) == n && memcmp(of[i].name, class, n) == 0)
+			return of[i].is;
+	return false;
+}
+
+/* [:NAME:]; returns its end, or p. */
+static const char *parse_named(const char *p, const char *end, bool in[256])
+{
+	const char *name = p + 2, *colon;
+	bool known = false;
+
+	if (end - p < 5 || p[0] != '[' || p[1] != ':' || (colon = memchr(name, ':', (size_t)(end - name))) == NULL ||
+	    end - colon < 2 || colon[1] != ']')
+		return p;
+	for (unsigned c = 0; c < 128; c++)
+		if (is_in(c, name, (size_t)(colon - name)))
+			known = in[c] = true;
+	return known ? colon + 2 : p;
+}
+
+/* One member of a class or a range of them. */
+static const char *parse_member(const struct glob_parse *g, const char *p, const char *end, bool in[256],
+    const char **why)
+{
+	const char *named = parse_named(p, end, in);
 	unsigned char low, high;
 
+	if (named != p)
+		return named;
 	if (*p == '[' && end - p > 1 && p[1] == ':') {
-		*why = "named classes such as [:digit:] are not supported (write 0-9)";
+		*why = "an unknown class of characters (write one such as [:digit:])";
 		return NULL;
 	}
-	if ((p = parse_char(p, end, &low, why)) == NULL)
+	if ((p = parse_char(g, p, end, &low, why)) == NULL)
 		return NULL;
 	high = low;
-	if (end - p > 1 && p[0] == '-' && p[1] != ']' && (p = parse_char(p + 1, end, &high, why)) == NULL)
+	if (end - p > 1 && p[0] == '-' && p[1] != ']' && (p = parse_char(g, p + 1, end, &high, why)) == NULL)
 		return NULL;
 	if (high < low) {
 		*why = "a range that ends before it begins (swap its ends)";
@@ -90,7 +130,7 @@ static const char *parse_class(struct glob_parse *g, const char *p, const char *
 	const char *first = p + negated;
 
 	for (p = first; p < end && (*p != ']' || p == first);)
-		if ((p = parse_member(p, end, in, why)) == NULL)
+		if ((p = parse_member(g, p, end, in, why)) == NULL)
 			return NULL;
 	if (p == end) {
 		*why = "a [ without its ] (write \\[ to mean the character)";
@@ -129,7 +169,7 @@ static const char *parse_token(struct glob_parse *g, const char *p, const char *
 		g->n++;
 		return p + 1;
 	}
-	if ((p = parse_char(p, end, &c, why)) == NULL)
+	if ((p = parse_char(g, p, end, &c, why)) == NULL)
 		return NULL;
 	put(g, BYTES + c);
 	g->n++;
@@ -241,6 +281,7 @@ int glob_new(struct glob **out, const char *pattern, struct ptcp_err *e)
 	if (n > GLOB_PATTERN_MAX)
 		return err_set(e, PTCP_EUSAGE, "longer than %d bytes (use wildcards)", GLOB_PATTERN_MAX);
 	g.dirs_only = false;
+	g.wild = strpbrk(pattern, "*?[") != NULL;
 	g.n = 0;
 	g.words = words;
 	memset(g.bits, 0, MASKS * words * sizeof *g.bits);
@@ -249,9 +290,9 @@ int glob_new(struct glob **out, const char *pattern, struct ptcp_err *e)
 	return (*out = compact(&g)) != NULL ? 0 : err_nomem(e);
 }
 
-/* Memory of the pattern: about 300 bytes, and a word per 64 bytes of pattern for each byte that the pattern tells apart
- * from others. */
-static size_t glob_bytes(const struct glob *g) { return bytes_of(g->kinds, g->words); }
+bool glob_is_anchored(const struct glob *g) { return g->anchored; }
+
+size_t glob_bytes(const struct glob *g) { return bytes_of(g->kinds, g->words); }
 
 void glob_free(struct glob *g) { free(g); }
 
@@ -284,77 +325,4 @@ bool glob_match(const struct glob *g, const char *path, bool is_dir)
 	for (const char *p = slash != NULL ? slash + 1 : path; *p != '\0'; p++)
 		step(g, at, (unsigned char)*p, *p == '/' && !g->anchored);
 	return has(at, g->n) || (is_dir && has(at, g->itself));
-}
-
-struct filter {
-	struct memory_account *memory;
-	unsigned n, room;
-	struct rule {
-		struct glob *glob;
-		bool include;
-	} *rule;
-};
-
-int filter_new(struct filter **out, struct memory_account *memory, struct ptcp_err *e)
-{
-	struct filter *f = calloc(1, sizeof *f);
-
-	if (f == NULL)
-		return err_nomem(e);
-	f->memory = memory;
-	*out = f;
-	return 0;
-}
-
-void filter_free(struct filter *f)
-{
-	if (f == NULL)
-		return;
-	while (f->n > 0) {
-		memory_release(f->memory, glob_bytes(f->rule[--f->n].glob));
-		glob_free(f->rule[f->n].glob);
-	}
-	memory_free(f->memory, f->rule, f->room * sizeof *f->rule);
-	free(f);
-}
-
-static int make_room(struct filter *f, struct ptcp_err *e)
-{
-	unsigned room = f->room > 0 ? 2 * f->room : 8;
-	struct rule *more;
-
-	if (f->n < f->room)
-		return 0;
-	if ((more = memory_realloc(f->memory, f->rule, f->room * sizeof *more, room * sizeof *more, e)) == NULL)
-		return PTCP_ENOMEM;
-	f->rule = more;
-	f->room = room;
-	return 0;
-}
-
-int filter_add(struct filter *f, bool include, const char *pattern, struct ptcp_err *e)
-{
-	struct glob *g;
-	int r;
-
-	if (f->n == FILTER_RULES_MAX)
-		return err_set(e, PTCP_EUSAGE, "more than %d patterns (use wildcards)", FILTER_RULES_MAX);
-	if ((r = make_room(f, e)) < 0 || (r = glob_new(&g, pattern, e)) < 0)
-		return r;
-	if ((r = memory_charge(f->memory, glob_bytes(g), e)) < 0) {
-		glob_free(g);
-		return r;
-	}
-	f->rule[f->n++] = (struct rule){ g, include };
-	return 0;
-}
-
-bool filter_includes(const struct filter *f, const char *path, bool is_dir)
-{
-	unsigned i;
-
-	for (i = 0; i < f->n; i++)
-		if (glob_match(f->rule[i].glob, path, is_dir))
-			return f->rule[i].include;
-	return true;
 }

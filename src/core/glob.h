@@ -1,9 +1,9 @@
-/* Shell patterns for paths, as in rsync, and filters made of them.
+/* Shell patterns for paths, as in rsync.
  *
  *   * ?       any characters, one character, except '/'
  *   **        any characters including '/'
- *   [a-z] [!a-z] [^a-z]   one listed (not listed) character, except '/'
- *   \c        the character c literally
+ *   [a-z] [!a-z] [^a-z]   one listed (not listed) character, except '/'; [[:digit:]] and the like of ASCII
+ *   \c        the character c literally, in a pattern that has *, ? or [; else a backslash
  *   /x        x at the top of the transferred tree only
  *   x/        directories only
  *   x         (no '/' but a final one, no "**") the last component, at any depth
@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/memory_budget.h"
+#include "core/err.h"
 
 #define GLOB_PATTERN_MAX 1000 /* bytes */
 
@@ -32,21 +32,9 @@ void glob_free(struct glob *g); /* NULL is fine */
 /* `path` is relative to the top, without leading or trailing '/'. Any thread. */
 bool glob_match(const struct glob *g, const char *path, bool is_dir);
 
-/* ---- Filters: which paths are transferred, by patterns in the given order ---- */
-
-#define FILTER_RULES_MAX 1000 /* each path is compared with every rule */
-
-struct filter;
-
-/* Takes its memory from the account, which outlives the filter. */
-int filter_new(struct filter **out, struct memory_account *memory, struct ptcp_err *e);
-void filter_free(struct filter *f); /* NULL is fine */
-
-/* PTCP_EUSAGE for a malformed pattern (see glob_new()) or too many, PTCP_ENOMEM as memory_charge(); f is unchanged. */
-int filter_add(struct filter *f, bool include, const char *pattern, struct ptcp_err *e);
-
-/* The first matching rule decides; without a match the path is included. An excluded directory is not
- * entered, so a rule cannot include paths below it. Any thread. */
-bool filter_includes(const struct filter *f, const char *path, bool is_dir);
+bool glob_is_anchored(const struct glob *g); /* begins with a slash */
+/* Memory of the pattern: about 300 bytes, and a word per 64 bytes of pattern for each byte that the pattern tells apart
+ * from others. */
+size_t glob_bytes(const struct glob *g);
 
 #endif

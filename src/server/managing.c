@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/err.h"
-#include "core/glob.h"
+#include "core/filter.h"
 #include "core/text.h"
 #include "fs/fs_err.h"
 #include "fs/quota.h"
@@ -403,7 +403,7 @@ static int begin(struct file_job *j, struct ptcp_err *e)
 	struct managing *m = managing_of(j);
 	int r;
 
-	return (r = filter_new(&m->visible, NULL, e)) < 0 ? r : filter_add(m->visible, false, ".*", e);
+	return (r = filter_new(&m->visible, NULL, e)) < 0 ? r : filter_add_pattern(m->visible, false, ".*", e);
 }
 
 static bool permits(const struct file_job *j, const struct authorization *now)

@@ -3,7 +3,7 @@
 #ifndef SERVER_MANAGING_IMPL_H
 #define SERVER_MANAGING_IMPL_H
 
-#include "core/glob.h"
+#include "core/filter.h"
 #include "server/file_job.h"
 #include "store/expand.h"
 #include "store/file_sums.h"

@@ -82,13 +82,13 @@ static int take_given(struct request *a, struct span paths, struct ptcp_err *e)
 	return 0;
 }
 
-static int take_rule(struct request *a, bool include, const char *pattern, struct ptcp_err *e)
+static int take_rule(struct request *a, const char *line, struct ptcp_err *e)
 {
 	int r;
 
 	if (a->filter == NULL && (r = filter_new(&a->filter, a->memory, e)) < 0)
 		return r;
-	return filter_add(a->filter, include, pattern, e);
+	return filter_add(a->filter, line, e);
 }
 
 int request_read(struct request *a, struct ptcp_err *e)
@@ -109,7 +109,7 @@ int request_read(struct request *a, struct ptcp_err *e)
 			    e)) < 0)
 				return r;
 			a->n_paths++;
-		} else if (wire_path_is_rule(flags) && (r = take_rule(a, flags == WIRE_PATH_INCLUDE, text, e)) < 0) {
+		} else if (wire_path_is_rule(flags) && (r = take_rule(a, text, e)) < 0) {
 			return r;
 		}
 	}

@@ -3,7 +3,7 @@
 #ifndef SERVER_REQUEST_H
 #define SERVER_REQUEST_H
 
-#include "core/glob.h"
+#include "core/filter.h"
 #include "net/trust/trust.h"
 #include "server/own_dirs.h"
 #include "server/quota_table.h"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/filter.h"
 #include "core/glob.h"
 #include "core/sorted.h"
 #include "core/text.h"
@@ -393,7 +394,7 @@ static int begin(struct expand *x, struct ptcp_err *e)
 		return add_found(x, strdup(x->pattern), e);
 	glob_free(g);
 	x->is_pattern = true;
-	if ((r = filter_new(&x->visible, NULL, e)) < 0 || (r = filter_add(x->visible, false, ".*", e)) < 0)
+	if ((r = filter_new(&x->visible, NULL, e)) < 0 || (r = filter_add_pattern(x->visible, false, ".*", e)) < 0)
 		return r;
 	for (; n > 0 && x->pattern[n - 1] == '/'; n--)
 		x->dirs_only = true;

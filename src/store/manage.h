@@ -7,7 +7,7 @@
 #include <ptcp/options.h>
 #include <time.h>
 
-#include "core/glob.h"
+#include "core/filter.h"
 #include "core/name_set.h"
 #include "fs/dir.h"
 #include "store/backup.h"

@@ -106,24 +106,10 @@ uint64_t prune_failed(const struct prune *p) { return p->failed; }
 
 /* ---- Entries ---- */
 
-/* Without memory the entry counts as excluded. */
-static bool excluded(struct prune *p, const struct walk_entry *w)
+/* In directories that are being removed, perishable rules retain nothing. */
+static bool excluded(const struct prune *p, const struct walk_entry *w)
 {
-	const char *source = p->root->source;
-	char *below, *path;
-	bool yes;
-
-	if (p->o.filter == NULL)
-		return false;
-	if ((below = dir_path_below(w->dir, p->root->dir, w->name)) == NULL)
-		return true;
-	path = malloc(strlen(source) + strlen(below) + 2);
-	if (path != NULL)
-		sprintf(path, "%s%s%s", source, source[0] != '\0' ? "/" : "", below);
-	yes = path == NULL || !filter_includes(p->o.filter, path, w->type == WALK_DIR);
-	free(path);
-	free(below);
-	return yes;
+	return w->left_out[p->level[w->depth].extra];
 }
 
 /* The name is another than the source's, as after a change of its case only, but the file is the transfer's. */
@@ -368,6 +354,8 @@ static int begin_walk(struct prune *p, struct dir *d, struct ptcp_err *e)
 {
 	int r = walk_new(&p->walk, p->o.memory, e);
 
+	if (r == 0 && p->o.filter != NULL)
+		walk_judge(p->walk, p->o.filter, p->root->dir, p->root->source);
 	if (r == 0)
 		r = walk_add(p->walk, d, NULL, e);
 	return r < 0 ? r : 1;

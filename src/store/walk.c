@@ -13,6 +13,7 @@
 #include "fs/fd_budget.h"
 #include "fs/fs_err.h"
 #include "store/part.h"
+#include "store/walk_rules.h"
 
 /* Levels below this one (or less, see fs/fd_budget.h) are read completely when entered and their
  * stream is closed, so that a deep tree does not exhaust the descriptors. */
@@ -42,7 +43,7 @@ struct walk_level {
 	char *why;        /* the listing failed; to be reported next, with this code */
 	int code, sys;
 	int depth;        /* depth of the directory; -1 for an added directory's content */
-	size_t above;     /* with a filter: length of its path and '/' in w->path */
+	struct level_rules rules;
 	uint64_t dev, ino;
 };
 
@@ -58,12 +59,10 @@ struct walk {
 	bool enter_selected; /* selected as far as it is in enter_part */
 	struct selection_part enter_part;
 	const struct selection *selection; /* NULL: all */
-	const struct filter *filter; /* NULL: includes all */
+	struct walk_rules rules;
 	struct walk_limits limits;
 	uint64_t dev;      /* file system of the added entry */
 	bool content;      /* the added entry is the content of a directory */
-	char *path;        /* with a filter: path of the latest entry */
-	size_t path_cap;
 };
 
 int walk_new(struct walk **out, struct memory_account *memory, struct ptcp_err *e)
@@ -72,7 +71,7 @@ int walk_new(struct walk **out, struct memory_account *memory, struct ptcp_err *
 
 	if (w == NULL)
 		return PTCP_ENOMEM;
-	w->memory = memory;
+	w->memory = w->rules.memory = memory;
 	list_init(&w->items);
 	w->max_streams = fd_budget_directories(STREAMS_MAX);
 	*out = w;
@@ -108,6 +107,7 @@ static void pop(struct walk *w)
 	w->top = l->up;
 	close_stream(w, l);
 	buf_fini(&l->names);
+	filter_scope_free(l->rules.own);
 	dir_unref(l->dir);
 	free(l->why);
 	memory_free(w->memory, l, sizeof *l);
@@ -122,11 +122,19 @@ void walk_free(struct walk *w)
 	while (!list_empty(&w->items))
 		item_free(w, CONTAINER_OF(w->items.next, struct item, node));
 	dir_unref(w->enter);
-	memory_free(w->memory, w->path, w->path_cap);
+	walk_rules_fini(&w->rules);
 	memory_free(w->memory, w, sizeof *w);
 }
 
-void walk_filter(struct walk *w, const struct filter *f) { w->filter = f; }
+void walk_filter(struct walk *w, const struct filter *f) { w->rules.filter = f; }
+
+void walk_judge(struct walk *w, const struct filter *f, struct dir *base, const char *above)
+{
+	w->rules.filter = f;
+	w->rules.base = dir_ref(base);
+	w->rules.base_path = above;
+}
+
 void walk_flat(struct walk *w) { w->flat = true; }
 void walk_limit(struct walk *w, const struct walk_limits *l) { w->limits = *l; }
 void walk_select(struct walk *w, const struct selection *s) { w->selection = s; }
@@ -294,10 +302,6 @@ static int push(struct walk *w, struct dir *dir, int depth, struct ptcp_err *e)
 	}
 	l->dir = dir;
 	l->depth = depth;
-	if (w->filter != NULL && depth >= 0) { /* w->path is the directory's, which was the latest entry */
-		l->above = strlen(w->path) + 1;
-		w->path[l->above - 1] = '/';
-	}
 	l->dev = w->enter_dev;
 	l->ino = w->enter_ino;
 	l->up = w->top;
@@ -309,30 +313,15 @@ static int push(struct walk *w, struct dir *dir, int depth, struct ptcp_err *e)
 		l->part = w->enter_part;
 	}
 	w->enter_selected = false;
+	if ((r = walk_rules_enter(&w->rules, &l->rules, l->up != NULL ? &l->up->rules : NULL, l->dir, depth < 0, &why)) < 0) {
+		l->selected = false;
+		return fail_listing(w, l, &why, e);
+	}
 	if (l->selected)
 		return 0;
 	if ((r = open_stream(w, l, &why)) == 0 && (w->streams > w->max_streams || !l->counted))
 		r = read_whole(w, l, &why);
 	return r == 0 ? 0 : fail_listing(w, l, &why, e);
-}
-
-/* Whether the filter excludes `name` in the directory of `in` (NULL: an added entry); negative without
- * memory. */
-static int excluded(struct walk *w, const struct walk_level *in, const char *name, bool is_dir, struct ptcp_err *why)
-{
-	size_t above = in != NULL ? in->above : 0, n = strlen(name), cap = 2 * (above + n + 2);
-	char *path;
-
-	if (w->filter == NULL)
-		return 0;
-	if (w->path_cap < above + n + 2) { /* a '/' may follow */
-		if ((path = memory_realloc(w->memory, w->path, w->path_cap, cap, why)) == NULL)
-			return PTCP_ENOMEM;
-		w->path = path;
-		w->path_cap = cap;
-	}
-	memcpy(w->path + above, name, n + 1);
-	return !filter_includes(w->filter, w->path, is_dir);
 }
 
 void walk_entry_fini(struct walk_entry *e)
@@ -523,9 +512,10 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 	/* An entry removed since the listing counts as not listed. */
 	leave_out = in != NULL && !in->selected && r < 0 && why.sys == ENOENT && !out->followed;
 	if (!leave_out)
-		leave_out = excluded(w, in, name, out->type == WALK_DIR, &why);
+		leave_out = walk_rules_judge(&w->rules, in != NULL ? &in->rules : NULL, name, out->type == WALK_DIR, out->left_out,
+		    &why);
 	if (!leave_out && r < 0 && out->followed) /* a link to nowhere, which could lead to a directory */
-		leave_out = excluded(w, in, name, true, &why);
+		leave_out = walk_rules_judge(&w->rules, in != NULL ? &in->rules : NULL, name, true, out->left_out, &why);
 	if (leave_out < 0)
 		r = leave_out;
 	if (leave_out > 0) {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "core/glob.h"
+#include "core/filter.h"
 #include "core/memory_budget.h"
 #include "core/selection.h"
 #include "fs/dir.h"
@@ -42,6 +42,7 @@ struct walk_entry {
 	bool excluded;    /* WALK_SKIPPED: by tree_exclude() */
 	bool followed;    /* what a link leads to, see walk_limit() */
 	bool closed;      /* WALK_DIR: not entered, see walk_limit(); no WALK_DIR_END follows */
+	bool left_out[2]; /* with walk_judge(): by the rules; in a directory that is being removed */
 	uint32_t uid, gid;
 	struct timespec mtime, ctime;
 };
@@ -62,10 +63,14 @@ void walk_free(struct walk *w);
  * dir. */
 int walk_add(struct walk *w, struct dir *dir, const char *name, struct ptcp_err *e);
 
-/* Skips entries excluded by `f`, without reporting them, and does not enter excluded directories. Paths begin
- * with the added name, to which the rules apply as well, or below an added directory's content. Borrows f for
- * w's lifetime; to be called before the first walk_next(). */
+/* Skips entries that rules for senders leave out, of `f` and of files in the tree, and does not enter these directories.
+ * Paths begin with the added name, to which the rules apply as well, or below an added directory's content. The listing of
+ * a directory fails if a file of rules cannot be read. Borrows f for w's lifetime; to be called before the first
+ * walk_next(). */
 void walk_filter(struct walk *w, const struct filter *f);
+/* Reports all entries of an added directory's content, and whether the rules for receivers leave them out. The directory
+ * has the path `above` (may be empty) in rules, and lies in `base`, or below: files of rules are read from there on. */
+void walk_judge(struct walk *w, const struct filter *f, struct dir *base, const char *above);
 
 /* Limits the content of added directories to a selection, sorted: other entries are not examined; a selected path that
  * does not exist, or leads through something else than a directory, is WALK_FAILED. Borrows s for w's lifetime; to be
@@ -74,7 +79,7 @@ void walk_select(struct walk *w, const struct selection *s);
 
 enum walk_links {
 	WALK_LINKS_STAY,   /* WALK_SYMLINK */
-	WALK_LINKS_UNSAFE, /* absolute ones, and those that lead out of what was added, are followed */
+	WALK_LINKS_UNSAFE, /* absolute links, and links that lead out of the added tree, are followed */
 	WALK_LINKS_FOLLOW
 };
 

@@ -309,8 +309,8 @@ static bool path_count_valid(const struct wire_open *o)
 	}
 }
 
-/* One path of OPEN; *place: a source or destination, not a pattern. */
-static bool path_valid(uint8_t role, bool patterns, uint8_t flags, struct span path, bool *place)
+/* One path of OPEN; *place: a source or destination, not a rule. */
+static bool path_valid(uint8_t role, bool rules, uint8_t flags, struct span path, bool *place)
 {
 	if (path.n > WIRE_PATH_MAX || (path.n > 0 && memchr(path.p, '\0', path.n) != NULL))
 		return false;
@@ -318,8 +318,7 @@ static bool path_valid(uint8_t role, bool patterns, uint8_t flags, struct span p
 	if (*place || path.n == 0)
 		return *place;
 	switch (flags) {
-	case WIRE_PATH_EXCLUDE:
-	case WIRE_PATH_INCLUDE: return patterns;
+	case WIRE_PATH_RULE: return rules;
 	case WIRE_PATH_LINK_DEST:
 	case WIRE_PATH_COMPARE_DEST:
 	case WIRE_PATH_COPY_DEST:
@@ -339,12 +338,12 @@ static bool open_valid(const void *f)
 {
 	const struct wire_open *o = f;
 	struct span rest = o->paths, path;
-	bool deletes = (o->flags & WIRE_OPEN_DELETE) != 0, patterns = o->role == WIRE_ACCEPTOR_SENDS || deletes, place;
+	bool deletes = (o->flags & WIRE_OPEN_DELETE) != 0, rules = o->role == WIRE_ACCEPTOR_SENDS || deletes, place;
 	unsigned i, places = 0, dirs = 0, suffixes = 0, versions = 0;
 	uint8_t flags, reference = 0;
 
 	for (i = 0; i < o->n_paths; i++) {
-		if (!wire_path_next(&rest, &flags, &path) || !path_valid(o->role, patterns, flags, path, &place))
+		if (!wire_path_next(&rest, &flags, &path) || !path_valid(o->role, rules, flags, path, &place))
 			return false;
 		places += place;
 		dirs += flags == WIRE_PATH_BACKUP_DIR;

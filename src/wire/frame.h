@@ -219,13 +219,12 @@ enum wire_fsync { WIRE_FSYNC_GROUP, WIRE_FSYNC_NONE, WIRE_FSYNC_FILE };
 
 #define WIRE_PATHS_MAX 1024
 
-/* What a path in OPEN is. A sending acceptor takes sources and patterns; a receiving one a destination, with
- * WIRE_OPEN_DELETE patterns, and, each at most once, BACKUP_DIR, SUFFIX and IF_MATCH. */
+/* What a path in OPEN is. A sending acceptor takes sources and rules; a receiving one a destination, with
+ * WIRE_OPEN_DELETE rules, and, each at most once, BACKUP_DIR, SUFFIX and IF_MATCH. */
 enum wire_path_kind {
 	WIRE_PATH_PLACE = 0,      /* a source, or the destination */
 	WIRE_PATH_CONTENTS = 1,   /* a source: the content of the directory instead of the directory */
-	WIRE_PATH_EXCLUDE = 2,    /* a glob pattern; the first match among all patterns decides */
-	WIRE_PATH_INCLUDE = 4,
+	WIRE_PATH_RULE = 2,       /* a line of core/filter.h; the first match among all rules decides */
 	WIRE_PATH_BACKUP_DIR = 8, /* directory for what is replaced or removed, relative to the destination */
 	WIRE_PATH_SUFFIX = 16,    /* what is replaced or removed gets this suffix */
 	WIRE_PATH_LINK_DEST = 24, /* directories with older copies, relative to the destination; several of one kind */
@@ -238,10 +237,10 @@ static inline bool wire_path_is_reference(uint8_t kind)
 {
 	return kind == WIRE_PATH_LINK_DEST || kind == WIRE_PATH_COMPARE_DEST || kind == WIRE_PATH_COPY_DEST;
 }
-static inline bool wire_path_is_rule(uint8_t kind) { return kind == WIRE_PATH_EXCLUDE || kind == WIRE_PATH_INCLUDE; }
+static inline bool wire_path_is_rule(uint8_t kind) { return kind == WIRE_PATH_RULE; }
 
 /* The starter's request. `paths` holds n_paths encoded paths, see wire_path_next(): one destination without path
- * flags, and what else a receiver needs; or sources, at least one, and patterns; or, for a measurement, no path. */
+ * flags, and what else a receiver needs; or sources, at least one, and rules; or, for a measurement, no path. */
 struct wire_open {
 	uint8_t role, cipher, fsync, congestion;
 	uint32_t flags;

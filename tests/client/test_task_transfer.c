@@ -271,8 +271,8 @@ static void rules(void **state)
 	t = cf_accepted(&o, &receives);
 	rest = open_paths(t);
 	next(&rest, 0, "/a");
-	next(&rest, WIRE_PATH_INCLUDE, "*.c");
-	next(&rest, WIRE_PATH_EXCLUDE, "*");
+	next(&rest, WIRE_PATH_RULE, "+ *.c");
+	next(&rest, WIRE_PATH_RULE, "- *");
 	assert_int_equal(rest.n, 0);
 	assert_non_null(t->files.filter);
 	ptcp_task_free(t);
@@ -291,7 +291,7 @@ static void rules(void **state)
 static void malformed_rules(void **state)
 {
 	static char name[1002];
-	static const char *const bad[] = { "", "/", "[", "a[b", "[z-a]", "a\\", "[[:digit:]]", name };
+	static const char *const bad[] = { "", "/", "[", "a[b", "[z-a]", "a*\\", "[[:digits:]]", name };
 	struct ptcp_rule rule;
 	struct ptcp_transfer_opts o = cf_opts();
 	char text[32];
@@ -308,6 +308,10 @@ static void malformed_rules(void **state)
 		cf_refused(&o, &sends, PTCP_EUSAGE, text);
 		cf_refused(&o, &receives, PTCP_EUSAGE, text);
 	}
+	rule = (struct ptcp_rule){ .filter = "excluded x" };
+	cf_refused(&o, &sends, PTCP_EUSAGE, "--filter: 'excluded x': unknown rule");
+	rule = (struct ptcp_rule){ .filter = ". x" };
+	cf_refused(&o, &receives, PTCP_EUSAGE, "--filter: '. x': only the command reads files");
 }
 
 int main(void)

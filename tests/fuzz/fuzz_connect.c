@@ -55,7 +55,7 @@ static void check_permitted(const struct start *c, const struct wire_open *o)
 	uint8_t flags;
 
 	while (wire_path_next(&rest, &flags, &path))
-		places += (flags & (WIRE_PATH_EXCLUDE | WIRE_PATH_INCLUDE)) == 0;
+		places += !wire_path_is_rule(flags);
 	MUST(o->cipher < PTCP_CIPHERS && (a->own || (c->server.ciphers & 1u << o->cipher) != 0));
 	MUST(a->cipher == o->cipher && a->n_granted <= o->streams && a->n_granted <= c->server.max_streams);
 	MUST(a->sends == (o->role == WIRE_ACCEPTOR_SENDS) && a->generates == (o->role == WIRE_ACCEPTOR_GENERATES));

@@ -2,6 +2,7 @@
  * a path that it is compared with. Where fnmatch(3) means the same by the pattern, both must agree. */
 #include <fnmatch.h>
 
+#include "core/filter.h"
 #include "core/glob.h"
 #include "fuzz.h"
 
@@ -28,6 +29,22 @@ static void one(const char *pattern, const char *path)
 	glob_free(g);
 }
 
+/* The line of a rule means the same once it was parsed and written. */
+static void rule(struct filter *f, const char *line)
+{
+	struct filter_rule r, again;
+	char text[2 * GLOB_PATTERN_MAX];
+
+	if (strlen(line) > GLOB_PATTERN_MAX || filter_rule_parse(&r, line, NULL, NULL) < 0)
+		return;
+	filter_rule_text(text, sizeof text, &r);
+	MUST(filter_rule_parse(&again, text, NULL, NULL) == 0);
+	MUST(again.kind == r.kind && again.sides == r.sides && again.negated == r.negated && again.perishable == r.perishable);
+	MUST(again.patterns == r.patterns && again.includes == r.includes && again.own == r.own && again.itself == r.itself);
+	MUST(strcmp(again.text, r.text) == 0);
+	filter_add(f, line, NULL);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	struct input in = { data, n };
@@ -41,8 +58,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		/* A path is what a walk finds. */
 		if (path[0] != '\0' && path[0] != '/' && path[strlen(path) - 1] != '/' && strstr(path, "//") == NULL) {
 			one(pattern, path);
-			if (filter_add(f, (lines & 1) != 0, pattern, NULL) == 0)
-				filter_includes(f, path, false);
+			if (filter_add_pattern(f, (lines & 1) != 0, pattern, NULL) == 0)
+				filter_includes(f, NULL, FILTER_SENDER, path, 0, false, false);
+			rule(f, pattern);
 		}
 		free(pattern);
 		free(path);

@@ -228,7 +228,7 @@ static void reads_no_answer(unsigned port, char **arguments)
 /* A pattern that a simple matcher takes ages for, and a name for it. ARGUMENT: the directory. */
 static void glob_bomb(unsigned port, char **arguments)
 {
-	static const char pattern[] = "*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b";
+	static const char pattern[] = "- *a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b";
 	uint8_t paths[2 * (WIRE_PATH_MAX + 3)], out[WIRE_OPEN_BYTES(sizeof paths)];
 	struct wire_open o = { .role = WIRE_ACCEPTOR_SENDS, .streams = 1, .n_paths = 2, .paths = { paths, 0 } };
 	struct session s = { .port = port, .control = control(port) };
@@ -236,7 +236,7 @@ static void glob_bomb(unsigned port, char **arguments)
 
 	o.paths.n = wire_path_encode(paths, WIRE_PATH_CONTENTS,
 	    (struct span){ (const uint8_t *)arguments[0], strlen(arguments[0]) });
-	o.paths.n += wire_path_encode(paths + o.paths.n, WIRE_PATH_EXCLUDE,
+	o.paths.n += wire_path_encode(paths + o.paths.n, WIRE_PATH_RULE,
 	    (struct span){ (const uint8_t *)pattern, strlen(pattern) });
 	send_hello(s.control);
 	expect(s.control, WIRE_HELLO);

@@ -148,8 +148,8 @@ static void request(struct peer *p, uint8_t role, uint32_t flags, const char *di
 	    (struct span){ (const uint8_t *)dir, strlen(dir) });
 	for (; patterns && o.n_paths <= PATTERNS; o.n_paths++) {
 		memset(pattern, 'a' + o.n_paths % 26, sizeof pattern);
-		memcpy(pattern, "[a-z]?*", 7);
-		o.paths.n += wire_path_encode(paths + o.paths.n, WIRE_PATH_EXCLUDE,
+		memcpy(pattern, "- [a-z]?*", 9);
+		o.paths.n += wire_path_encode(paths + o.paths.n, WIRE_PATH_RULE,
 		    (struct span){ pattern, sizeof pattern });
 	}
 	peer_try_send(p, out, wire_open_encode(out, &o));

@@ -327,7 +327,7 @@ static void the_first_path(void **state)
 {
 	(void)state;
 	begin(WIRE_ACCEPTOR_SENDS, 0);
-	o.paths.n = wire_path_encode(paths, WIRE_PATH_EXCLUDE, (struct span){ (const uint8_t *)"rule", 4 });
+	o.paths.n = wire_path_encode(paths, WIRE_PATH_RULE, (struct span){ (const uint8_t *)"- rule", 6 });
 	o.paths.n += wire_path_encode(paths + o.paths.n, 0, (struct span){ (const uint8_t *)"path", 4 });
 	o.n_paths = 2;
 	permitted();

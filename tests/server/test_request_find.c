@@ -156,9 +156,9 @@ static void rules_and_contents(void **state)
 {
 	(void)state;
 	make_files();
-	vf_path(WIRE_PATH_EXCLUDE, "*.tmp");
+	vf_path(WIRE_PATH_RULE, "- *.tmp");
 	vf_path(WIRE_PATH_CONTENTS, "a");
-	vf_path(WIRE_PATH_INCLUDE, "k*");
+	vf_path(WIRE_PATH_RULE, "+ k*");
 	assert_int_equal(vf_find(WIRE_ACCEPTOR_SENDS, 0), 0);
 	expect_sources("a");
 	assert_string_equal(vf.request.path[0].name, "");

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/glob.h"
+#include "core/filter.h"
 #include "core/selection.h"
 #include "store/pipe_sink.h"
 #include "store/pipe_source.h"
@@ -424,7 +424,7 @@ static void filtered(void **state)
 	(void)state;
 	tree();
 	assert_int_equal(filter_new(&filter, NULL, NULL), 0);
-	assert_int_equal(filter_add(filter, false, "*.o", NULL), 0);
+	assert_int_equal(filter_add_pattern(filter, false, "*.o", NULL), 0);
 	sf.starts = starts_filtered;
 	transfer(WIRE_ACCEPTOR_RECEIVES);
 	assert_int_equal(sf.starter.n_done, 2);

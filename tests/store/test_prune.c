@@ -205,8 +205,8 @@ static void what_is_kept(void **state)
 	fx_mkdir("excluded");
 	fx_text("excluded/x", "");
 	assert_int_equal(filter_new(&f, NULL, NULL), 0);
-	assert_int_equal(filter_add(f, false, "*.o", NULL), 0);
-	assert_int_equal(filter_add(f, false, "/src/excluded/", NULL), 0);
+	assert_int_equal(filter_add_pattern(f, false, "*.o", NULL), 0);
+	assert_int_equal(filter_add_pattern(f, false, "/src/excluded/", NULL), 0);
 	o.filter = f;
 	o.links = false;
 	o.dry_run = true;
@@ -498,7 +498,7 @@ static void a_directory_stays(void **state)
 
 	(void)state;
 	assert_int_equal(filter_new(&f, NULL, NULL), 0);
-	assert_int_equal(filter_add(f, false, "/src/d/sub/2", NULL), 0);
+	assert_int_equal(filter_add_pattern(f, false, "/src/d/sub/2", NULL), 0);
 	way();
 	published_add_name(&published, d, "1");
 	for (i = 0; i < sizeof reason / sizeof *reason; i++) {

@@ -122,7 +122,7 @@ static int filtering(void)
 	struct walk *w = NULL;
 	int r, n = 0;
 
-	if ((r = filter_new(&f, NULL, NULL)) == 0 && (r = filter_add(f, false, "*.o", NULL)) == 0 &&
+	if ((r = filter_new(&f, NULL, NULL)) == 0 && (r = filter_add_pattern(f, false, "*.o", NULL)) == 0 &&
 	    (r = walk_new(&w, NULL, NULL)) == 0) {
 		walk_filter(w, f);
 		if ((r = walk_add(w, root, "deep", NULL)) == 0)

@@ -245,7 +245,7 @@ static const char *filtered(const char *name, const char *const *rules)
 	again();
 	assert_int_equal(filter_new(&f, NULL, NULL), 0);
 	for (; *rules != NULL; rules++)
-		assert_int_equal(filter_add(f, **rules == '+', *rules + 1, NULL), 0);
+		assert_int_equal(filter_add_pattern(f, **rules == '+', *rules + 1, NULL), 0);
 	walk_filter(walk, f);
 	walk_add(walk, name != NULL ? fx_root : t, name, NULL);
 	dir_unref(t);
@@ -705,7 +705,7 @@ static void selections(void **state)
 	again();
 	/* the filter holds as well */
 	assert_int_equal(filter_new(&f, NULL, NULL), 0);
-	assert_int_equal(filter_add(f, false, "sub/", NULL), 0);
+	assert_int_equal(filter_add_pattern(f, false, "sub/", NULL), 0);
 	walk_filter(walk, f);
 	s = selected((const char *const[]){ "a/sub/y", "a/z", NULL });
 	assert_string_equal(listing(1), "d0 a\ne0 a\nf1 a/z\n");

@@ -413,7 +413,7 @@ static void every_value_is_listed(void **state)
 	    { WIRE_ACCEPTOR_DISCARDS, "ACCEPTOR_DISCARDS |" }, { WIRE_ACCEPTOR_GENERATES, "ACCEPTOR_GENERATES |" });
 	VALUES(text, "| kind | |", { WIRE_PATH_PLACE, "a source, or the destination" },
 	    { WIRE_PATH_CONTENTS, "a source: the content" },
-	    { WIRE_PATH_EXCLUDE, "EXCLUDE:" }, { WIRE_PATH_INCLUDE, "INCLUDE:" },
+	    { WIRE_PATH_RULE, "RULE:" },
 	    { WIRE_PATH_BACKUP_DIR, "BACKUP_DIR:" }, { WIRE_PATH_SUFFIX, "SUFFIX:" },
 	    { WIRE_PATH_LINK_DEST, "LINK_DEST:" }, { WIRE_PATH_COMPARE_DEST, "COMPARE_DEST:" },
 	    { WIRE_PATH_COPY_DEST, "COPY_DEST:" },

@@ -211,7 +211,7 @@ static void open_flood_golden(void **state)
 static void filters_golden(void **state)
 {
 	static const struct { uint8_t flags; const char *path; } want[] = {
-		{ WIRE_PATH_EXCLUDE, "*.o" }, { 0, "a" }, { WIRE_PATH_INCLUDE, "k/*.o" },
+		{ WIRE_PATH_RULE, "- *.o" }, { 0, "a" }, { WIRE_PATH_RULE, "+ k/*.o" },
 	};
 	uint8_t f[SAMPLE_MAX_BYTES], paths[64], flags;
 	struct wire_open o = { WIRE_ACCEPTOR_SENDS, 0, WIRE_FSYNC_FILE, WIRE_CC_BBR,
@@ -249,7 +249,7 @@ static void deletions_golden(void **state)
 
 	(void)state;
 	o.paths.n = wire_path_encode(paths, 0, text_span("a"));
-	o.paths.n += wire_path_encode(paths + o.paths.n, WIRE_PATH_EXCLUDE, text_span("*.o"));
+	o.paths.n += wire_path_encode(paths + o.paths.n, WIRE_PATH_RULE, text_span("- *.o"));
 	in = check_golden("open-delete", f, wire_open_encode(f, &o));
 	assert_int_equal(wire_open_decode(&d, in, NULL), 0);
 	assert_true(d.max_delete == 1000 && d.flags == o.flags && d.n_paths == 2);
@@ -306,12 +306,12 @@ static void open_rules(void **state)
 		{ "unknown path flag", "open-get", 67, "08", false },
 		{ "two flags of a path", "open-get", 67, "03", false },
 		{ "two flags of a path", "open-filters", 67, "06", false },
-		{ "pattern for a destination", "open-put", 67, "02", false },
-		{ "pattern for a destination", "open-put", 67, "04", false },
-		{ "empty pattern", "open-get", 71, "02", false },
-		{ "patterns alone", "open-filters", 73, "02", false },
+		{ "rule for a destination", "open-put", 67, "02", false },
+		{ "rule for a destination", "open-put", 67, "04", false },
+		{ "empty rule", "open-get", 71, "02", false },
+		{ "rules alone", "open-filters", 75, "02", false },
 		{ "sources alone", "open-filters", 67, "00", true },
-		{ "NUL in a pattern", "open-filters", 70, "00", false },
+		{ "NUL in a rule", "open-filters", 70, "00", false },
 		{ "unknown path flag", "open-get", 71, "80", false },
 		{ "path longer than the frame", "open-put", 68, "0008", false },
 		{ "path shorter than the frame", "open-put", 68, "0006", false },
@@ -320,7 +320,7 @@ static void open_rules(void **state)
 		{ "NUL in a later path", "open-get", 77, "00", false },
 		{ "paths are confined when opened, not here", "open-put", 70, "2e2e2f2e2e2f78", true },
 		{ "destinations", "open-get", 0, "01", false },
-		{ "a pattern without DELETE", "open-delete", 4, "00000001", false },
+		{ "a rule without DELETE", "open-delete", 4, "00000001", false },
 		{ "a limit without DELETE", "open-put", 16, "00000001", false },
 		{ "the largest stripe", "open-put", 20, "00040000", true },
 		{ "too large a stripe", "open-put", 20, "00040001", false },

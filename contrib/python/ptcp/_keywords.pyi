@@ -91,7 +91,7 @@ class AdviceOptions(TypedDict, total=False):
     config_dir: Text | None
     state_dir: Text | None
     family: int | None
-    rules: Iterable[tuple[bool, Text]] | None
+    rules: Iterable[tuple[bool, Text] | Text] | None
     preserve_times: bool | None
     preserve_mode: bool | None
     preserve_links: bool | None

@@ -47,7 +47,7 @@ TrustFn = c.CFUNCTYPE(c.c_bool, c.c_void_p, text, text)
 
 
 class Rule(c.Structure):
-    _fields_ = [("include", c.c_bool), ("pattern", text)]
+    _fields_ = [("include", c.c_bool), ("pattern", text), ("filter", text)]
 
 
 class Option(c.Structure):

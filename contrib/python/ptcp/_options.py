@@ -136,7 +136,8 @@ class Opts:
         elif o.type == TEXTS:
             self._put_list(o, *strings(items(keyword, value)))
         elif o.type == RULES:
-            rules = [n.Rule(flag(keyword, include), encoded(pattern)) for include, pattern in items(keyword, value)]
+            rules = [n.Rule(filter=encoded(rule)) if isinstance(rule, (str, bytes)) else
+                     n.Rule(flag(keyword, rule[0]), encoded(rule[1])) for rule in items(keyword, value)]
             self._put_list(o, (n.Rule * len(rules))(*rules), len(rules))
         else:
             self._put_list(o, self._numbers(keyword, o, value, options))

@@ -94,13 +94,6 @@ static int set_timeout(void *args, const struct opt *o, const char *text, struct
 	return s == 0 ? 0 : habit_add(args, e, "--timeout=%us", s);
 }
 
-static int set_filter(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	if ((text[0] == '-' || text[0] == '+') && (text[1] == ' ' || text[1] == '_'))
-		return habit_add(args, e, "--%s=%s", text[0] == '-' ? "exclude" : "include", text + 2);
-	return opt_reject(o, text, e, "no rule that ptcp knows (write '- PATTERN' or '+ PATTERN')");
-}
-
 static int set_verbose(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
 	struct habit *p = args;
@@ -109,6 +102,13 @@ static int set_verbose(void *args, const struct opt *o, const char *text, struct
 	(void)text;
 	p->shows = true;
 	return habit_add(p, e, "--verbose");
+}
+
+static int set_usual_filter(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	(void)o;
+	(void)text;
+	return habit_add(args, e, "-F");
 }
 
 static int set_delete_excluded(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
@@ -194,8 +194,8 @@ const struct opt rsync_selecting[] = {
 	VALUE("exclude", 0, "PATTERN", "", habit_same), VALUE("include", 0, "PATTERN", "", habit_same),
 	VALUE("exclude-from", 0, "FILE", "", habit_same),
 	VALUE("include-from", 0, "FILE", "--include takes one pattern each", habit_refuse),
-	VALUE("filter", 'f', "RULE", "--exclude and --include are the rules of ptcp", set_filter),
-	FLAG("", 'F', "--exclude and --include are the rules of ptcp", habit_refuse),
+	VALUE("filter", 'f', "RULE", "", habit_same),
+	FLAG("", 'F', "", set_usual_filter),
 	FLAG("cvs-exclude", 'C', "--exclude-from takes a list of patterns", habit_refuse),
 	VALUE("files-from", 0, "FILE", "", habit_same), FLAG("from0", '0', "", habit_same),
 	VALUE("max-size", 0, "SIZE", "", set_size), VALUE("min-size", 0, "SIZE", "", set_size),
