@@ -166,9 +166,6 @@ static const struct opt files_options[] = {
 	{ "include", 0, "GLOB", "transfer matching files despite a later --exclude", add_rule, 0, 0, 0 },
 	{ "exclude-from", 0, "FILE", "leave out files that match a pattern in FILE, one per line (-: standard input)",
 	    read_rules, 0, 0, 0 },
-	{ "filter", 0, "RULE", "a rule as in rsync, such as '- *.o', or ': NAME': those in files NAME everywhere",
-	    add_filter, 0, 0, 0 },
-	{ "", 'F', NULL, "--filter ': /.rsync-filter'; again: --exclude .rsync-filter", add_usual_filter, 0, 0, 0 },
 	{ "files-from", 0, "FILE",
 	    "transfer only the paths below SRC that FILE lists, one per line (-: standard input)",
 	    opt_text, AT(files_from), 0, 0 },
@@ -176,6 +173,9 @@ static const struct opt files_options[] = {
 };
 
 static const struct opt selection_options[] = {
+	{ "filter", 0, "RULE", "a rule as in rsync, such as '- *.o', or ': NAME': those in files NAME everywhere",
+	    add_filter, 0, 0, 0 },
+	{ "", 'F', NULL, "--filter ': /.rsync-filter'; again: --exclude .rsync-filter", add_usual_filter, 0, 0, 0 },
 	{ "from0", '0', NULL, "with --files-from: a NUL byte ends each path, as find -print0 writes them", opt_true,
 	    AT(from0), 0, 0 },
 	OPT_TRANSFER_ROWS(PTCP_OPTIONS_SELECTION)
