@@ -5,9 +5,9 @@
 
 #include "conn/io_call.h"
 #include "core/text.h"
+#include "engine/linked_files.h"
 #include "fs/file_system.h"
 #include "fs/xattr.h"
-#include "session/linked_files.h"
 #include "session/session_impl.h"
 #include "store/leftover.h"
 #include "store/owner.h"

@@ -22,11 +22,12 @@ static int read_content(char **out, struct dir *d, int at, const char *name, str
 
 	*out = NULL;
 	if (fd < 0)
-		return errno == ENOENT ? 0 : fs_err_sys(e, errno, d, name, "cannot read the rules that leave files out");
+		return errno == ENOENT ? 0 :
+		    fs_err_sys(e, errno, d, name, "cannot read the rules that leave files out");
 	if (sys->fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > FILE_MAX_BYTES ||
 	    dir_excludes(d, st.st_dev, st.st_ino))
-		r = fs_err_set(e, PTCP_EIO, EINVAL, d, name, "no file of at most 256 KiB with rules that leave files out "
-		    "(rename it)");
+		r = fs_err_set(e, PTCP_EIO, EINVAL, d, name,
+		    "no file of at most 256 KiB with rules that leave files out (rename it)");
 	else if ((all = malloc(FILE_MAX_BYTES + 1)) == NULL)
 		r = err_nomem(e);
 	else {
@@ -163,8 +164,8 @@ static int enter_outer(struct walk_rules *w, struct dir *d, struct ptcp_err *e)
 	return r;
 }
 
-int walk_rules_enter(struct walk_rules *w, struct level_rules *l, const struct level_rules *up, struct dir *d, bool added,
-    struct ptcp_err *why)
+int walk_rules_enter(struct walk_rules *w, struct level_rules *l, const struct level_rules *up, struct dir *d,
+    bool added, struct ptcp_err *why)
 {
 	int r;
 
@@ -189,8 +190,8 @@ static bool is_left_out(const struct walk_rules *w, const struct level_rules *in
 	    FILTER_SENDER, w->path, in != NULL ? in->above : 0, is_dir, removed);
 }
 
-int walk_rules_judge(struct walk_rules *w, const struct level_rules *in, const char *name, bool is_dir, bool left_out[2],
-    struct ptcp_err *why)
+int walk_rules_judge(struct walk_rules *w, const struct level_rules *in, const char *name, bool is_dir,
+    bool left_out[2], struct ptcp_err *why)
 {
 	int r;
 

@@ -1,4 +1,5 @@
-/* Rules that leave files out of a walk: those of a filter, and of files in the directories that its dir-merge rules name. */
+/* Rules that leave files out of a walk: those of a filter, and of the files in directories that its dir-merge rules
+ * name. */
 #ifndef STORE_WALK_RULES_H
 #define STORE_WALK_RULES_H
 
@@ -27,12 +28,12 @@ void walk_rules_fini(struct walk_rules *w);
 /* The walk enters d, the latest entry, below `up`; `added`: its content was added. Reads the files that d has: links,
  * files above 256 KiB, unreadable files and malformed lines are errors, as the names to leave out are unknown. I/O
  * threads. */
-int walk_rules_enter(struct walk_rules *w, struct level_rules *l, const struct level_rules *up, struct dir *d, bool added,
-    struct ptcp_err *why);
-/* 1: the rules leave `name` out of the walk (in NULL: an added entry); 0; negative without memory. With a base, the walk
- * reports all names, and left_out[] tells whether the rules leave `name` out, and out of a directory that is being
+int walk_rules_enter(struct walk_rules *w, struct level_rules *l, const struct level_rules *up, struct dir *d,
+    bool added, struct ptcp_err *why);
+/* 1: the rules leave `name` out of the walk (in NULL: an added entry); 0; negative without memory. With a base, the
+ * walk reports all names, and left_out[] tells whether the rules leave `name` out, and out of a directory that is being
  * removed. */
-int walk_rules_judge(struct walk_rules *w, const struct level_rules *in, const char *name, bool is_dir, bool left_out[2],
-    struct ptcp_err *why);
+int walk_rules_judge(struct walk_rules *w, const struct level_rules *in, const char *name, bool is_dir,
+    bool left_out[2], struct ptcp_err *why);
 
 #endif

@@ -1,10 +1,10 @@
-#include "session/linked_files.h"
+#include "engine/linked_files.h"
 
 #include <string.h>
 
 #include "core/charged.h"
 
-#define BUCKETS (1u << 16) /* chains of 8 at WIRE_LINKED_MAX_BYTES and the shortest paths */
+enum { BUCKETS = 1u << 16 }; /* chains of 8 at WIRE_LINKED_MAX_BYTES and the shortest paths */
 
 /* The count in the upper bits of an id rises by one from entry to entry. */
 static struct linked_file **bucket_of(const struct linked_files *t, uint64_t id)

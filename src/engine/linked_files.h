@@ -1,7 +1,7 @@
 /* Receiver: the place of each file or symbolic link of the session to which hard links may follow. A hard link names
  * its file by id only, so a sender reaches no other file of this host. Control thread. */
-#ifndef SESSION_LINKED_FILES_H
-#define SESSION_LINKED_FILES_H
+#ifndef ENGINE_LINKED_FILES_H
+#define ENGINE_LINKED_FILES_H
 
 #include <stdbool.h>
 #include <stdint.h>

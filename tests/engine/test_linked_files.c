@@ -1,4 +1,4 @@
-#include "session/linked_files.h"
+#include "engine/linked_files.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,5 +48,5 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(finds) };
 
-	return cmocka_run_group_tests_name("session/linked_files", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("engine/linked_files", tests, NULL, NULL);
 }
