@@ -146,7 +146,7 @@ static unsigned all_read(unsigned chunks)
 	stream_retransmits(sf.stream); /* a message to the worker, which runs after the present turn */
 	while (atomic_load(&sf.stream->sampling))
 		sched_yield();
-	return atomic_load(&sf.stream->on_disk);
+	return atomic_load(&sf.stream->waits.on_disk);
 }
 
 /* The journal records a block with its last chunk, which is therefore written after the earlier chunks. */
