@@ -176,7 +176,7 @@ demo: setup
 # make install: install tool, manual, completions, units, libraries and headers below PREFIX, and prepare the service
 # Packages set DESTDIR, a prefix of all paths, and prepare the host themselves.
 MAN_PAGES := $(wildcard man/*.[1-8])
-HEADERS   := $(patsubst %,include/ptcp/%.h,ptcp plan progress err options)
+HEADERS   := $(sort $(wildcard include/ptcp/*.h))
 LIB_A     := $(patsubst %,$(BUILD)/installed/%.a,libptcp libptcp-plan)
 PC_FILES  := libptcp.pc libptcp-plan.pc
 # Files from contrib, with their destinations: service units contain the path of the tool, and completions its options.
