@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
+#include "cli/sum_lines.h"
 #include "core/err.h"
+#include "core/sorted.h"
 #include "core/text.h"
 
 #define X(NAME, name, bit, bytes) { PTCP_##NAME, name, 2 * (bytes) },
@@ -177,4 +180,67 @@ void manifest_fini(struct manifest *m)
 	}
 	free(m->entry);
 	*m = (struct manifest){ .entry = NULL };
+}
+
+/* ---- A list that is brought up to date ---- */
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct manifest_entry *)a)->name, ((const struct manifest_entry *)b)->name);
+}
+
+int manifest_present(struct manifest *out, const char *path, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+	struct ptcp_err why;
+	struct stat st;
+
+	*out = (struct manifest){ .entry = NULL };
+	text_escape(shown, sizeof shown, path);
+	if (text_is_stdio(path))
+		return err_set(e, PTCP_EUSAGE,
+		    "--manifest -: the list cannot go to standard output (--digest prints digests there)");
+	if (lstat(path, &st) != 0)
+		return errno == ENOENT ? 0 : err_because(e, PTCP_EUSAGE, errno,
+		    "--manifest %s: %s (name another file)", shown, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, PTCP_EUSAGE,
+		    "--manifest %s: no regular file, and is not replaced (name another file)", shown);
+	if (st.st_size == 0)
+		return 0;
+	if (manifest_read(out, path, 0, &why) < 0 || out->malformed > 0) {
+		manifest_fini(out);
+		return err_set(e, PTCP_EUSAGE,
+		    "--manifest %s: has other content than digests, and is not replaced (name another file)", shown);
+	}
+	sort_array(out->entry, out->n, sizeof *out->entry, by_name);
+	return 0;
+}
+
+bool manifest_has(struct manifest *m, const char *name, bool drops)
+{
+	struct manifest_entry key = { .name = (char *)(uintptr_t)name }, *found, *end = m->entry + m->n;
+
+	found = m->n > 0 ? bsearch(&key, m->entry, m->n, sizeof key, by_name) : NULL;
+	if (found == NULL)
+		return false;
+	while (found > m->entry && by_name(found - 1, &key) == 0)
+		found--;
+	for (; drops && found < end && by_name(found, &key) == 0; found++)
+		found->kind = 0;
+	return true;
+}
+
+void manifest_print(FILE *to, const struct manifest *m)
+{
+	struct ptcp_file_digest digest[N_KINDS];
+	size_t i, k;
+	unsigned n;
+
+	for (i = 0; i < m->n; i = k) {
+		for (k = i, n = 0; k < m->n && by_name(&m->entry[i], &m->entry[k]) == 0; k++)
+			if (m->entry[k].kind != 0 && n < N_KINDS)
+				digest[n++] = (struct ptcp_file_digest){ m->entry[k].kind, m->entry[k].hex };
+		sum_print(to, m->entry[i].name, digest, n);
+	}
 }

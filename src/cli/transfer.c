@@ -12,6 +12,7 @@
 #include "cli/exec.h"
 #include "cli/habit/habit.h"
 #include "cli/hook.h"
+#include "cli/manifest.h"
 #include "cli/process.h"
 #include "cli/running.h"
 #include "cli/show/json.h"
@@ -382,31 +383,43 @@ struct observed {
 	struct running *running;
 	struct exec exec;
 	struct atomic_file list; /* --manifest; f NULL: not open */
-	uint64_t unlisted;       /* files that were there already */
+	struct manifest listed;  /* lines that it has already */
+	uint64_t n_new;          /* files with a new line */
+	uint64_t unlisted;       /* files that were there already, without one */
 };
 
 /* Each sent file, in the list of --manifest, else on standard output. */
 static void list_digests(struct observed *o, const struct ptcp_event *ev)
 {
-	o->unlisted += ev->status == PTCP_FILE_SKIPPED && !ev->is_link;
+	if (ev->status == PTCP_FILE_SKIPPED && !ev->is_link && !manifest_has(&o->listed, ev->path, false))
+		o->unlisted++;
 	if (ev->n_digests == 0 || (o->list.f == NULL && o->out->json))
 		return;
 	if (o->list.f == NULL)
 		terminal_status("");
+	else
+		manifest_has(&o->listed, ev->path, true);
+	o->n_new++;
 	sum_print(o->list.f != NULL ? o->list.f : stdout, ev->path, ev->digest, ev->n_digests);
 }
 
 static int open_list(struct observed *o, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES];
+	int r;
 
-	if (o->a->manifest == NULL || o->out->dry_run || atomic_file_begin(&o->list, o->a->manifest))
+	if (o->a->manifest == NULL || o->out->dry_run)
+		return 0;
+	if ((r = manifest_present(&o->listed, o->a->manifest, e)) < 0)
+		return r;
+	if (atomic_file_begin(&o->list, o->a->manifest))
 		return 0;
 	return err_because(e, PTCP_EIO, errno, "--manifest %s: %s (name another file)",
 	    text_escape(shown, sizeof shown, o->a->manifest), strerror(errno));
 }
 
-/* Of a transfer that failed the list has the files that are complete. */
+/* Of a transfer that failed the list has the files that are complete. Lines of other files remain, and without a new
+ * line the list is left alone. */
 static int close_list(struct observed *o, int r, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES];
@@ -414,7 +427,10 @@ static int close_list(struct observed *o, int r, struct ptcp_err *e)
 	if (o->unlisted > 0 && o->a->connect.transfer.wire.digest != NULL && !o->out->dry_run)
 		terminal_line("ptcp: warning: %llu file%s were there already, and have no digest (ptcp sum prints "
 		    "those)", (unsigned long long)o->unlisted, plural(o->unlisted));
-	if (o->list.f == NULL || atomic_file_end(&o->list, r != PTCP_EUSAGE, false) || r < 0)
+	if (o->list.f != NULL && o->n_new > 0)
+		manifest_print(o->list.f, &o->listed);
+	manifest_fini(&o->listed);
+	if (o->list.f == NULL || atomic_file_end(&o->list, o->n_new > 0, false) || r < 0)
 		return r;
 	return err_because(e, PTCP_EIO, errno, "--manifest %s: %s (name another file)",
 	    text_escape(shown, sizeof shown, o->a->manifest), strerror(errno));
