@@ -151,6 +151,13 @@ static int on_granted(void *arg, struct inbound *g, const struct wire_grant *gra
 	return begin(s, g, &a, grant, issuer, e);
 }
 
+/* Connections that clients keep for their next request make room for others. */
+static bool has_job_room(struct ptcp_server *s, const char *fingerprint, unsigned max)
+{
+	return s->jobs.n_conns < 2 * JOB_CONNS_MAX && (job_conns_of(&s->jobs, fingerprint) < max ||
+	    job_conns_close_idle(&s->jobs, fingerprint));
+}
+
 static int on_job(void *arg, struct inbound *g, struct ptcp_err *e)
 {
 	struct ptcp_server *s = arg;
@@ -159,8 +166,8 @@ static int on_job(void *arg, struct inbound *g, struct ptcp_err *e)
 
 	if ((r = admit_peer(s, g, &a, e)) < 0)
 		return r;
-	if (s->jobs.n_conns >= JOB_CONNS_MAX ||
-	    job_conns_of(&s->jobs, chan_fingerprint(g->chan)) >= 2 * s->o.max_client_sessions)
+	if (!has_job_room(s, NULL, JOB_CONNS_MAX) ||
+	    !has_job_room(s, chan_fingerprint(g->chan), 2 * s->o.max_client_sessions))
 		return err_set(e, refused(s, PTCP_EBUSY), "too busy: too many connections for jobs (try again later)");
 	if (job_conn_new(&s->jobs, inbound_take_chan(g), g->address, &a, e) < 0)
 		log_at(&s->context.log, LOG_ERROR, "server", "event=failed from=%s why=\"%s\"", g->address, e->msg);

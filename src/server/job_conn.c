@@ -54,14 +54,32 @@ void job_conns_reauthorize(struct job_set *t, trust_admits_fn *admits, void *arg
 			job_conn_free(c);
 }
 
+static bool is_of(const struct job_conn *c, const char *fingerprint)
+{
+	return fingerprint == NULL || strcmp(c->fingerprint, fingerprint) == 0;
+}
+
 unsigned job_conns_of(const struct job_set *t, const char *fingerprint)
 {
 	const struct job_conn *c;
 	unsigned n = 0;
 
 	LIST_EACH(&t->conns, c, struct job_conn, in_list)
-		n += strcmp(c->fingerprint, fingerprint) == 0;
+		n += is_of(c, fingerprint) && c->frames.state != JOB_FRAMES_CLOSED;
 	return n;
+}
+
+bool job_conns_close_idle(struct job_set *t, const char *fingerprint)
+{
+	struct job_conn *c, *idle = NULL;
+
+	LIST_EACH(&t->conns, c, struct job_conn, in_list)
+		if (is_of(c, fingerprint) && c->frames.state == JOB_FRAMES_AWAIT_NEXT && (idle == NULL ||
+		    c->frames.conn.last_progress.ns < idle->frames.conn.last_progress.ns))
+			idle = c;
+	if (idle != NULL)
+		job_conn_over(idle, NULL, NULL);
+	return idle != NULL;
 }
 
 struct outbox *job_conn_outbox(struct job_conn *c) { return &c->frames.conn.out; }

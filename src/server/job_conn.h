@@ -14,8 +14,10 @@ void job_conns_report(struct job_set *t, const struct job *r);
 /* For connections without a job: closes those of clients without authorization, and updates the rights of the rest;
  * `admits` NULL: closes all. */
 void job_conns_reauthorize(struct job_set *t, trust_admits_fn *admits, void *arg);
-/* Number of connections of the client. */
+/* Number of connections of the client, or (NULL) of all, but those about to close. */
 unsigned job_conns_of(const struct job_set *t, const char *fingerprint);
+/* Closes the connection among these that has waited for its next request for the longest time. False: none waits. */
+bool job_conns_close_idle(struct job_set *t, const char *fingerprint);
 
 /* Frames to the client: put, then flush. Disconnects a client with more than 8 MiB unread. */
 struct outbox *job_conn_outbox(struct job_conn *c);

@@ -204,7 +204,7 @@ class PtcpFileSystem(AsyncFileSystem):
         path = self._strip_protocol(path)
         with _os_errors(path):
             if _has_wildcard(path):
-                self._exact(path, await aio.ls(self._url(path), itself=True, hidden=True, **self._here))
+                await aio.stat(self._url(path), **self._here)
             [entry] = await aio.sum(self._url(path), algorithm, **self._here)
         return int(entry.digests[algorithm], 16)
 

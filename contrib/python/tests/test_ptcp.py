@@ -214,6 +214,14 @@ class Transfers(Case):
         with self.assertRaises(IsADirectoryError):
             ptcp.sum(f"{URL}/sums", **TRUST)
 
+    def test_keeps_many_connections(self):
+        """More handles than the server permits connections of a client: kept ones make room."""
+        hosts = [ptcp.Host() for _ in range(40)]
+        for host in hosts + hosts:
+            ptcp.mkdir(f"{URL}/kept", parents=True, host=host, **TRUST)
+        for host in hosts:
+            host.close()
+
     def test_writes(self):
         host = ptcp.Host()
         self.addCleanup(host.close)
