@@ -390,7 +390,7 @@ class Write(_Kept):
     def __init__(self, url, data, mode, mtime_ns, options, host=None, **callbacks):
         super().__init__(options, **callbacks)
         self.written = None
-        data = bytes(data)
+        data = bytes(memoryview(data)) # of an int, bytes() would make as many zeros
         self.how = n.initialized(self.lib, n.WriteOpts, "ptcp_write_opts_init")
         self.how.data, self.how.bytes = c.cast(c.c_char_p(data), c.c_void_p), len(data)
         self.how.mode = -1 if mode is None else number("mode", mode, 0, 0o777)

@@ -232,6 +232,9 @@ class Transfers(Case):
             self.assertEqual((self.content(path), e.bytes, e.type), (data, len(data), "file"))
             self.assertEqual(ptcp.stat(url, **here), ptcp.ls(url, itself=True, literal=True, **here)[0])
             self.assertEqual(ptcp.stat(url, **here).version, e.version)
+        for wrong in 7, True, "text", None:
+            with self.assertRaises(TypeError):
+                ptcp.write(url, wrong, **here)
         with self.assertRaises(FileExistsError):
             ptcp.write(url, b"x", exclusive=True, **here)
         new = ptcp.write(url, b"two", if_match=e.version, mode=0o640, mtime_ns=1_000_000_001, **here)
