@@ -25,13 +25,26 @@ static int no_queue(struct ptcp_err *e, const char *dir)
 	return err_sys(e, PTCP_ECONFIG, "%s: cannot open the queue of jobs", dir);
 }
 
+/* Who may write into the directory may put links in the places of its files. */
+static int check_owner(const char *dir, struct ptcp_err *e)
+{
+	struct stat st;
+
+	if (stat(dir, &st) != 0)
+		return no_queue(e, dir);
+	if (st.st_uid != geteuid() || (st.st_mode & 022) != 0)
+		return err_set(e, PTCP_ECONFIG, "%s: not a directory of this user alone, who carries out its jobs "
+		    "(correct owner and mode)", dir);
+	return 0;
+}
+
 int queue_journal_open(struct queue_journal *j, const char *dir, bool make, struct ptcp_err *e)
 {
 	struct stat st;
 	int r;
 
 	*j = (struct queue_journal){ .fd = -1 };
-	if (make && (r = userdir_make(dir, e)) < 0)
+	if ((make && (r = userdir_make(dir, e)) < 0) || (r = check_owner(dir, e)) < 0)
 		return r;
 	if (asprintf(&j->path, "%s/journal", dir) < 0)
 		return j->path = NULL, err_nomem(e);

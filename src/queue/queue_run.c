@@ -442,8 +442,8 @@ bool queue_run_idle(const struct queue_run *r, int64_t now_s)
 	size_t i;
 
 	for (i = 0; i < QUEUE_PROCESSES_MAX; i++)
-		if (r->slot[i].job != NULL)
-			return false;
+		if (r->slot[i].job != NULL && !(r->slot[i].ended && r->stopping && r->troubled))
+			return false; /* the next run repeats what has ended without a record */
 	if (!r->recovered && !r->stopping)
 		return false;
 	for (i = 0; i < r->q->n && !r->stopping; i++) {

@@ -60,7 +60,8 @@ int64_t queue_run_step(struct queue_run *r, int64_t now_s);
 void queue_run_ended(struct queue_run *r, struct queue_job *j, const struct queue_process *p, int64_t now_s);
 /* From now on nothing begins, and all processes are told to end. */
 void queue_run_stop(struct queue_run *r);
-/* Whether no process runs, all ends are recorded, and, without queue_run_stop(), only an order can begin a job. */
+/* Whether no process runs, all ends are recorded, and, without queue_run_stop(), only an order can begin a job. After
+ * queue_run_stop() ends that cannot be recorded do not count. */
 bool queue_run_idle(const struct queue_run *r, int64_t now_s);
 
 #endif

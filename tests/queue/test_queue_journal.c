@@ -172,6 +172,26 @@ static void damaged(void **state)
 	free(text);
 }
 
+/* Who may write into the directory may put links in the places of its files. */
+static void of_others(void **state)
+{
+	static const mode_t modes[] = { 0777, 0770, 01777, 0702 };
+	struct bench *b = *state;
+	struct queue_journal j;
+	struct ptcp_err e;
+	size_t i;
+
+	for (i = 0; i < sizeof modes / sizeof *modes; i++) {
+		assert_int_equal(chmod(b->dir, modes[i]), 0);
+		assert_int_equal(queue_journal_open(&j, b->dir, true, &e), PTCP_ECONFIG);
+		assert_non_null(strstr(e.msg, "not a directory of this user alone"));
+		queue_journal_close(&j);
+	}
+	assert_int_equal(chmod(b->dir, 0755), 0);
+	assert_int_equal(queue_journal_open(&j, b->dir, true, &e), 0);
+	queue_journal_close(&j);
+}
+
 /* A full disk: the record is not there, also not a part of it, and one that fits later is. */
 static void full(void **state)
 {
@@ -291,6 +311,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(whole, setup, teardown),
 		cmocka_unit_test_setup_teardown(torn, setup, teardown),
 		cmocka_unit_test_setup_teardown(damaged, setup, teardown),
+		cmocka_unit_test_setup_teardown(of_others, setup, teardown),
 		cmocka_unit_test_setup_teardown(full, setup, teardown),
 		cmocka_unit_test_setup_teardown(large, setup, teardown),
 		cmocka_unit_test_setup_teardown(refused, setup, teardown),

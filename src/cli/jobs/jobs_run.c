@@ -45,6 +45,7 @@ struct jobs_world {
 	struct jobs_child child[QUEUE_PROCESSES_MAX];
 	struct { pid_t pid; char what[QUEUE_NAME_MAX + 32]; } hook[QUEUE_PROCESSES_MAX]; /* commands of ended jobs */
 	int events, watch;
+	bool troubled; /* records cannot be written */
 };
 
 /* For the handler of signals. */
@@ -297,7 +298,7 @@ static void world_changed(void *arg, const struct queue_job *j)
 
 static void world_trouble(void *arg, const struct ptcp_err *e)
 {
-	(void)arg;
+	((struct jobs_world *)arg)->troubled = e != NULL;
 	if (e != NULL)
 		terminal_line("ptcp: %s (until the queue can record, no job begins; trying again)", e->msg);
 	else
@@ -387,6 +388,8 @@ static void rest(struct jobs_world *w, int64_t until_s)
 	nfds_t n = 2;
 	size_t i;
 
+	if (w->troubled)
+		p[1].fd = -1; /* the attempts to record are changes of the journal themselves */
 	for (i = 0; i < QUEUE_PROCESSES_MAX; i++)
 		if (w->child[i].job != NULL && w->child[i].process.out_fd >= 0)
 			p[n++] = (struct pollfd){ w->child[i].process.out_fd, POLLIN, 0 };
