@@ -287,6 +287,11 @@ class _Kept(Task):
 
     connections = None
 
+    def __init__(self, options, **callbacks):
+        if options.get("dry_run"):
+            raise ValueError("dry_run: only of transfers, and this would be done")
+        super().__init__(options, **callbacks)
+
     def keep(self, host):
         if host is not None and not isinstance(host, Host):
             self.free()

@@ -232,6 +232,10 @@ class Transfers(Case):
             self.assertEqual((self.content(path), e.bytes, e.type), (data, len(data), "file"))
             self.assertEqual(ptcp.stat(url, **here), ptcp.ls(url, itself=True, literal=True, **here)[0])
             self.assertEqual(ptcp.stat(url, **here).version, e.version)
+        for work in (lambda **o: ptcp.rm(url, **o)), (lambda **o: ptcp.write(url, b"x", **o)), (lambda **o: ptcp.ls(url, **o)):
+            with self.assertRaises(ValueError):
+                work(dry_run=True, **here)
+        self.assertEqual(self.content(path), data)
         for wrong in 7, True, "text", None:
             with self.assertRaises(TypeError):
                 ptcp.write(url, wrong, **here)
