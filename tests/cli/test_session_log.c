@@ -85,9 +85,9 @@ static off_t size_of(const char *file)
 static void hostile_names(void **state)
 {
 	static const char *const names[] = { "plain", "\"}\n{\"event\":\"record\",\"files\":99}\n", "\033[2J",
-		"\xff\xfe", "\\n", "\xe2\x80\xae" "reversed", "" };
+		"\xff\xfe", "\\n", "\342\200\256reversed", "" };
 	static const char *const shown[] = { "plain", "\"}\n{\"event\":\"record\",\"files\":99}\n", "\033[2J",
-		"\\377\\376", "\\n", "\xe2\x80\xae" "reversed", "" };
+		"\\377\\376", "\\n", "\342\200\256reversed", "" };
 	char line[2000];
 	size_t i;
 	FILE *f;

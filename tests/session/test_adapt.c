@@ -407,7 +407,7 @@ static unsigned another_leads(void *arg, struct session *sess, const char *conge
 
 static void starts_in_a_group(struct session *sess)
 {
-	const struct stream_count_opts o = { 0.1, 8, another_leads, NULL, { group_add, NULL } };
+	const struct stream_count_opts o = { 0.1, 8, another_leads, NULL, { group_add, NULL, NULL } };
 
 	sf_add_files(sess);
 	session_adapt_streams(sess, &o);
