@@ -109,8 +109,14 @@ static inline size_t golden(const char *name, uint8_t *out)
 	return 0;
 }
 
+static inline void drop(struct span s)
+{
+	free((void *)(uintptr_t)s.p);
+}
+
 /* What an encoder wrote is the golden frame of that name. The payload, an exact copy for
- * the decoder; the caller frees its `p`. */
+ * the decoder; the caller frees it with drop(). */
+__attribute__((warn_unused_result))
 static inline struct span check_golden(const char *name, const uint8_t *frame, size_t n)
 {
 	uint8_t want[SAMPLE_MAX_BYTES];

@@ -12,11 +12,6 @@
 
 static const struct digest digest = { 0x1122334455667788, 0x99aabbccddeeff00 };
 
-static void drop(struct span s)
-{
-	free((void *)(uintptr_t)s.p);
-}
-
 /* ---- ENTRY ---- */
 
 static void entry_golden(void **state)

@@ -535,7 +535,7 @@ static void block_golden(void **state)
 	n += 5;
 	assert_int_equal(wire_block_end_encode(f + n, &end), WIRE_BLOCK_END_BYTES);
 	n += WIRE_BLOCK_END_BYTES;
-	free((void *)(uintptr_t)check_golden("block", f, n).p);
+	drop(check_golden("block", f, n));
 
 	copy = exact(f, WIRE_BLOCK_HEAD_BYTES);
 	assert_int_equal(wire_block_decode(&d, copy, NULL), 0);

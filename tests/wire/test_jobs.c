@@ -10,11 +10,6 @@
 
 #define CHECK(cases, check) check(cases, sizeof cases / sizeof *cases)
 
-static void drop(struct span s)
-{
-	free((void *)(uintptr_t)s.p);
-}
-
 /* ---- GRANT ---- */
 
 static void count_up(uint8_t *out, uint8_t from, size_t n)
@@ -429,8 +424,8 @@ static void write_golden(void **state)
 	uint8_t f[WIRE_WRITE_MAX_BYTES];
 
 	(void)state;
-	check_golden("write", f, wire_write_encode(f, &w));
-	check_golden("write-now", f, wire_write_encode(f, &now));
+	drop(check_golden("write", f, wire_write_encode(f, &w)));
+	drop(check_golden("write-now", f, wire_write_encode(f, &now)));
 	check_patches(cases, sizeof cases / sizeof *cases);
 }
 

@@ -10,11 +10,6 @@
 
 #define CHECK(cases, check) check(cases, sizeof cases / sizeof *cases)
 
-static void drop(struct span s)
-{
-	free((void *)(uintptr_t)s.p);
-}
-
 static void links_golden(void **state)
 {
 	uint8_t f[WIRE_LINKS_MAX_BYTES];

@@ -11,11 +11,6 @@
 
 #define CHECK(cases, check) check(cases, sizeof cases / sizeof *cases)
 
-static void drop(struct span s)
-{
-	free((void *)(uintptr_t)s.p);
-}
-
 static void from_the_engine(void **state)
 {
 	struct wire_stream s = { .handle = 7, .number = 3, .family = 4,
