@@ -31,7 +31,7 @@ static int set_since(void *args, const struct opt *o, const char *text, struct p
 }
 
 static const struct opt log_opts[] = {
-	{ "since", 0, "TIME", "from this time on: an age (2h, 7d), or a date (YYYY-MM-DD[THH:MM])", set_since,
+	{ "since", 0, "TIME", "from this time on: an age (2h, 7d), today, yesterday, or a date (YYYY-MM-DD)", set_since,
 	    0, 0, 0 },
 	{ "client", 0, "NAME", "of this client: its name, or its fingerprint", opt_text,
 	    offsetof(struct log_args, client), 0, 0 },

@@ -1,6 +1,7 @@
 #include "core/units.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,14 +72,63 @@ int units_parse_rate(const char *text, uint64_t *bps)
 
 int units_parse_time(const char *text, uint64_t *ns) { return parse(text, time_units, ns); }
 
-/* The rest of `text` behind a date; NULL: malformed. */
-static const char *parse_date(const char *text, struct tm *tm)
-{
-	const char *day = strptime(text, "%Y-%m-%d", tm), *end;
+#define LAST_S INT64_C(253402300799) /* the end of 9999 */
 
-	if (day == NULL || (*day != 'T' && *day != ' '))
-		return day;
-	return (end = strptime(day + 1, "%H:%M:%S", tm)) != NULL ? end : strptime(day + 1, "%H:%M", tm);
+/* N digits, as a number up to `most`; NULL: malformed. */
+static const char *digits(const char *p, int n, int most, int *out)
+{
+	for (*out = 0; n > 0; n--, p++) {
+		if (!isdigit((unsigned char)*p))
+			return NULL;
+		*out = 10 * *out + (*p - '0');
+	}
+	return *out <= most ? p : NULL;
+}
+
+/* Each of these returns the rest of the text, or NULL: malformed. HH:MM or HH:MM:SS: */
+static const char *read_clock(const char *p, struct tm *tm)
+{
+	if ((p = digits(p, 2, 23, &tm->tm_hour)) == NULL || *p != ':' ||
+	    (p = digits(p + 1, 2, 59, &tm->tm_min)) == NULL)
+		return NULL;
+	return *p != ':' ? p : digits(p + 1, 2, 59, &tm->tm_sec);
+}
+
+/* YYYY-MM-DD, of the calendar: mktime() would take February 30 for a day in March. */
+static const char *read_day(const char *p, struct tm *tm)
+{
+	static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+	int year, month, most;
+
+	if ((p = digits(p, 4, 9999, &year)) == NULL || *p != '-' || (p = digits(p + 1, 2, 12, &month)) == NULL ||
+	    month == 0 || *p != '-')
+		return NULL;
+	tm->tm_year = year - 1900;
+	tm->tm_mon = month - 1;
+	most = days[month - 1] + (month == 2 && year % 4 == 0 && (year % 100 != 0 || year % 400 == 0));
+	p = digits(p + 1, 2, most, &tm->tm_mday);
+	return p != NULL && tm->tm_mday > 0 ? p : NULL;
+}
+
+static const char *read_date(const char *p, struct tm *tm)
+{
+	p = read_day(p, tm);
+	return p != NULL && (*p == 'T' || *p == ' ') ? read_clock(p + 1, tm) : p;
+}
+
+/* The beginning of a day: "today", "yesterday". */
+static const char *read_word(const char *text, int64_t now_s, struct tm *tm)
+{
+	const time_t now = (time_t)now_s;
+	bool yesterday = strcmp(text, "yesterday") == 0;
+	struct tm today;
+
+	if ((!yesterday && strcmp(text, "today") != 0) || localtime_r(&now, &today) == NULL)
+		return NULL;
+	tm->tm_year = today.tm_year;
+	tm->tm_mon = today.tm_mon;
+	tm->tm_mday = today.tm_mday - yesterday;
+	return "";
 }
 
 int units_parse_when(const char *text, int64_t now_s, int64_t *when_s)
@@ -95,11 +145,11 @@ int units_parse_when(const char *text, int64_t now_s, int64_t *when_s)
 	} else if (units_parse_time(text, &age_ns) == 0) {
 		s = now_s - (int64_t)(age_ns / NS_PER_S);
 		end = "";
-	} else if ((end = parse_date(text, &tm)) != NULL) {
+	} else if ((end = read_word(text, now_s, &tm)) != NULL || (end = read_date(text, &tm)) != NULL) {
 		s = *end == 'Z' ? timegm(&tm) : mktime(&tm);
 		end += *end == 'Z';
 	}
-	if (end == NULL || *end != '\0' || s <= 0)
+	if (end == NULL || *end != '\0' || s <= 0 || s > LAST_S)
 		return -1;
 	*when_s = s;
 	return 0;
@@ -111,11 +161,9 @@ static int parse_clock(const char *text, int64_t now_s, int64_t *when_s)
 {
 	const time_t now = (time_t)now_s;
 	struct tm clock = { 0 }, today, tm;
-	const char *end;
+	const char *end = read_clock(text, &clock);
 	int i, dst, shifted;
 
-	if ((end = strptime(text, "%H:%M:%S", &clock)) == NULL)
-		end = strptime(text, "%H:%M", &clock);
 	if (end == NULL || *end != '\0' || localtime_r(&now, &today) == NULL)
 		return -1;
 	for (i = 0; i < 6; i++) {
@@ -143,6 +191,18 @@ int units_parse_next(const char *text, int64_t now_s, int64_t *when_s)
 	    (units_parse_time(text, &age_ns) == 0 || units_parse_when(text, now_s, &s) < 0 || s <= now_s))
 		return -1;
 	*when_s = s;
+	return 0;
+}
+
+int units_parse_deadline(const char *text, int64_t now_s, int64_t *when_s)
+{
+	uint64_t ns;
+
+	if (units_parse_time(text, &ns) < 0)
+		return units_parse_next(text, now_s, when_s);
+	if (ns < NS_PER_S)
+		return -1;
+	*when_s = now_s + (int64_t)(ns / NS_PER_S);
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -81,7 +82,11 @@ static void times_of_day(void **state)
 {
 	static const char *const bad[] = { "", "soon", "@", "@x", "@-1", "@0", "2026-13-01", "2026-11-30 ",
 		"2026-11-30T",
-		"2026-11-30Tnoon", "2026-11-30T12:00x", "-1d", "40000d", "1969-12-31Z" };
+		"2026-11-30Tnoon", "2026-11-30T12:00x", "-1d", "40000d", "1969-12-31Z", "2026-02-29", "2100-02-29",
+		"2026-02-31", "2026-04-31T10:00", "2026-00-10", "2026-01-00", "2026-11-30T24:00", "2026-11-30T25:00",
+		"2026-11-30T12:60", "2026-11-30T12:00:60", "2026-1-30", "2026-01-3", "26-01-03", " 2026-01-03",
+		"2026- 1-03", "+2026-01-03", "2026-11-30T1:00", "2026-11-30TT01:00", "@253402300800",
+		"@99999999999999999999", "Today", "yesterday ", "tomorrow" };
 	size_t i;
 
 	(void)state;
@@ -94,8 +99,37 @@ static void times_of_day(void **state)
 	assert_int_equal(when("2023-11-15 00:13:20"), 1700000000);
 	assert_int_equal(when("2023-11-14T22:13Z"), 1700000000 - 20);
 	assert_int_equal(when("2023-11-15"), 1700000000 - 22 * 3600 - 13 * 60 - 20 + 22 * 3600);
+	assert_int_equal(when("2024-02-29"), 1709164800 - 7200);
+	assert_int_equal(when("2000-02-29Z"), 951782400);
+	assert_int_equal(when("today"), 1000000000 - 1000000000 % 86400 - 7200); /* 2001-09-09T03:46 here */
+	assert_int_equal(when("yesterday"), when("today") - 86400);
 	for (i = 0; i < sizeof bad / sizeof *bad; i++)
 		assert_int_equal(when(bad[i]), -1);
+}
+
+/* Each day of the calendar, and no other, against gmtime(). */
+static void days_of_the_calendar(void **state)
+{
+	int year, month, day, good = 0;
+	char text[48];
+	struct tm tm;
+	time_t t;
+
+	(void)state;
+	for (year = 1970; year < 2210; year++)
+		for (month = 0; month < 15; month++)
+			for (day = 0; day < 35; day++) {
+				tm = (struct tm){ .tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day };
+				t = timegm(&tm);
+				snprintf(text, sizeof text, "%04d-%02d-%02dT00:00:01Z", year, month, day);
+				if (tm.tm_mday == day && tm.tm_mon == month - 1) {
+					assert_int_equal(when(text), t + 1);
+					good++;
+				} else {
+					assert_int_equal(when(text), -1);
+				}
+			}
+	assert_int_equal(good, 240 * 365 + 58); /* leap years from 1972 to 2208, without 2100 and 2200 */
 }
 
 static int64_t next_time(const char *text, int64_t now)
@@ -110,7 +144,8 @@ static void next_times(void **state)
 {
 	const int64_t day = 86400, hour = 3600, summer = 1774746000, winter = 1792890000;
 	static const char *const bad[] = { "", "24:60", "06", "6", "1h", "06:00x", "@1774746000", "2026-03-29T01:59",
-		"25:00", "-1:00" };
+		"25:00", "24:00", "-1:00", "6:00", "06:0", "06:00:60", " 06:00", "2026-04-31", "2027-02-29T06:00",
+		"yesterday" };
 	size_t i;
 
 	(void)state;
@@ -130,6 +165,22 @@ static void next_times(void **state)
 	assert_int_equal(next_time("@1774746001", summer), summer + 1);
 	for (i = 0; i < sizeof bad / sizeof *bad; i++)
 		assert_int_equal(next_time(bad[i], summer), -1);
+}
+
+static void deadlines(void **state)
+{
+	static const char *const bad[] = { "", "0", "0.5s", "-1h", "2026-03-29T01:59", "25:00", "2026-02-31", "soon" };
+	const int64_t summer = 1774746000;
+	int64_t s;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(units_parse_deadline("90m", summer, &s), 0);
+	assert_int_equal(s, summer + 5400);
+	assert_int_equal(units_parse_deadline("06:00", summer - 5 * 3600, &s), 0);
+	assert_int_equal(s, summer + 3 * 3600); /* the night has an hour less */
+	for (i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_int_equal(units_parse_deadline(bad[i], summer, &s), -1);
 }
 
 static void texts(void **state)
@@ -158,7 +209,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(rates_and_times),
-		cmocka_unit_test(times_of_day), cmocka_unit_test(next_times), cmocka_unit_test(texts),
+		cmocka_unit_test(times_of_day),
+		cmocka_unit_test(days_of_the_calendar),
+		cmocka_unit_test(next_times),
+		cmocka_unit_test(deadlines),
+		cmocka_unit_test(texts),
 	};
 	return cmocka_run_group_tests_name("core/units", tests, NULL, NULL);
 }
