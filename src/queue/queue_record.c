@@ -5,24 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sums/checksums.h"
+
 #define SUM_BYTES 8 /* hexadecimal digits before the blank */
 
-/* CRC-32 of ISO 3309, by half bytes. */
-static uint32_t sum_of(const char *p, size_t n)
-{
-	static const uint32_t table[16] = { 0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
-	    0x4db26158,
-		0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c, 0x9b64c2b0, 0x86d3d2d4, 0xa00ae278,
-		    0xbdbdf21c };
-	uint32_t v = UINT32_MAX;
-
-	for (; n > 0; n--, p++) {
-		v ^= (uint8_t)*p;
-		v = v >> 4 ^ table[v & 15];
-		v = v >> 4 ^ table[v & 15];
-	}
-	return ~v;
-}
+static uint32_t sum_of(const char *p, size_t n) { return crc32c_add(0, p, n); }
 
 static void record_put(struct queue_record *r, const char *p, size_t n)
 {
