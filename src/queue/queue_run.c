@@ -68,14 +68,24 @@ void queue_run_free(struct queue_run *r)
 	free(r);
 }
 
-/* Writes the record, and tells the user about trouble once. */
+/* Tells the user once. */
+static void tell_trouble(struct queue_run *r, const struct ptcp_err *e)
+{
+	if (!r->troubled)
+		r->w.trouble(r->w.arg, e);
+	r->troubled = true;
+}
+
+/* Writes the record. */
 static int commit(struct queue_run *r, struct ptcp_err *e)
 {
 	int result = r->w.record(r->w.arg, &r->record, e);
 
-	if ((result < 0) != r->troubled) {
-		r->troubled = result < 0;
-		r->w.trouble(r->w.arg, result < 0 ? e : NULL);
+	if (result < 0) {
+		tell_trouble(r, e);
+	} else if (r->troubled) {
+		r->troubled = false;
+		r->w.trouble(r->w.arg, NULL);
 	}
 	return result;
 }
@@ -85,10 +95,8 @@ static int lock(struct queue_run *r, struct ptcp_err *e)
 	int result = r->w.lock(r->w.arg, e);
 
 	queue_record_clear(&r->record);
-	if (result < 0 && !r->troubled) {
-		r->troubled = true;
-		r->w.trouble(r->w.arg, e);
-	}
+	if (result < 0)
+		tell_trouble(r, e);
 	return result;
 }
 
@@ -226,6 +234,7 @@ static bool record_end(struct queue_run *r, struct queue_slot *s, int64_t now_s)
 	if (lock(r, &e) < 0)
 		return false;
 	if (judge_end(r, s, &x, now_s, &e) < 0) {
+		tell_trouble(r, &e);
 		r->w.record(r->w.arg, NULL, NULL);
 		return false;
 	}

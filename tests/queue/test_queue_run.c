@@ -335,7 +335,7 @@ struct desk {
 	char log[1024]; /* names of jobs in the order of their beginnings, and "-NAME" for those told to end */
 	int prepared;   /* what prepare answers */
 	unsigned skipped;
-	bool full, told;
+	bool full, lists_full, told; /* the disk of the journal, and that of lists of failed pairs */
 };
 
 static int desk_prepare(void *arg, struct queue_job *j, struct ptcp_err *e)
@@ -359,8 +359,12 @@ static int desk_start(void *arg, struct queue_job *j, struct ptcp_err *e) { (voi
 static void desk_stop(void *arg, struct queue_job *j) { note(arg, "-", j->name); }
 static int desk_skip(void *arg, struct queue_job *j, struct ptcp_err *e)
 {
-	(void)j, (void)e;
-	((struct desk *)arg)->skipped++;
+	struct desk *d = arg;
+
+	(void)j;
+	if (d->lists_full)
+		return err_set(e, PTCP_ENOSPC, "full");
+	d->skipped++;
 	return 0;
 }
 static int desk_lock(void *arg, struct ptcp_err *e) { (void)arg, (void)e; return 0; }
@@ -616,6 +620,31 @@ static void lists_of_pairs(void **state)
 	desk_close(&d);
 }
 
+/* An end waits for room in its list of failed pairs, and nothing begins until then. */
+static void full_disk_of_pairs(void **state)
+{
+	struct desk d;
+
+	(void)state;
+	desk_open(&d, 1);
+	desk_add(&d, "list", "h", NULL, 0, true);
+	desk_add(&d, "other", "k", NULL, 0, false);
+	queue_run_step(d.run, 100);
+	desk_ended(&d, "other", QUEUE_FINE, 0, true, 100);
+	d.lists_full = true;
+	desk_ended(&d, "list", QUEUE_WRONG, 10, true, 100);
+	assert_int_equal(state_of(&d, "list"), QUEUE_RUNNING);
+	assert_true(d.told);
+	assert_int_equal(queue_run_step(d.run, 100), 105);
+	assert_string_equal(d.log, "list other");
+	d.lists_full = false;
+	queue_run_step(d.run, 105);
+	assert_int_equal(d.skipped, 1);
+	assert_false(d.told);
+	assert_string_equal(d.log, "list other list");
+	desk_close(&d);
+}
+
 static void lists_that_cannot_be_read(void **state)
 {
 	struct desk d;
@@ -669,6 +698,7 @@ int main(void)
 		cmocka_unit_test(lists_of_pairs),
 		cmocka_unit_test(lists_that_cannot_be_read),
 		cmocka_unit_test(full_disk),
+		cmocka_unit_test(full_disk_of_pairs),
 		cmocka_unit_test(killed_200_times),
 		cmocka_unit_test(many_worlds),
 	};

@@ -176,31 +176,45 @@ static void write_word(FILE *f, const char *text)
 	}
 }
 
+/* Appends whole, or not at all: another attempt must not repeat pairs. */
+static int append(const char *path, const char *text, size_t n, struct ptcp_err *e)
+{
+	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600), r = 0;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) != 0) {
+		r = err_sys(e, PTCP_EIO, "%s: cannot write", path);
+	} else if (write(fd, text, n) != (ssize_t)n || fsync(fd) != 0) {
+		r = err_sys(e, err_from_errno(errno), "%s: cannot write", path);
+		(void)!ftruncate(fd, st.st_size);
+	}
+	fd_close(&fd);
+	return r;
+}
+
 static int world_skip(void *arg, struct queue_job *j, struct ptcp_err *e)
 {
 	struct jobs_world *w = arg;
 	struct jobs_child *c = child_of(w, j);
-	char path[PATH_MAX];
+	char path[PATH_MAX], *text;
+	size_t n, i;
 	FILE *f;
-	size_t i;
-	bool ok;
+	int r;
 
 	if (c == NULL)
 		return 0; /* never begun */
-	snprintf(path, sizeof path, "%s/failed/%s", w->s->dir, j->name);
-	if ((f = fopen(path, "ae")) == NULL)
-		return err_sys(e, PTCP_EIO, "%s: cannot write", path);
+	if ((f = open_memstream(&text, &n)) == NULL)
+		return err_nomem(e);
 	for (i = 0; i < c->batch.n; i++) {
 		write_word(f, c->batch.sources.of[i]);
 		putc(' ', f);
 		write_word(f, c->batch.destination);
 		putc('\n', f);
 	}
-	ok = fflush(f) == 0 && fsync(fileno(f)) == 0;
-	if (!ok)
-		err_sys(e, err_from_errno(errno), "%s: cannot write", path);
-	fclose(f);
-	return ok ? 0 : e->code;
+	snprintf(path, sizeof path, "%s/failed/%s", w->s->dir, j->name);
+	r = fclose(f) == 0 ? append(path, text, n, e) : err_nomem(e);
+	free(text);
+	return r;
 }
 
 static int world_lock(void *arg, struct ptcp_err *e)
