@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,7 +33,7 @@ static int open_locked(const char *path, struct stat *st)
 	    0640)) >= 0) {
 		if (fstat(fd, st) == 0 && !S_ISREG(st->st_mode))
 			errno = EINVAL;
-		else if (flock(fd, LOCK_EX) == 0 && fstat(fd, st) == 0) {
+		else if (fd_lock(fd, FD_LOCK_LOOP_MS) && fstat(fd, st) == 0) {
 			if (stat(path, &named) == 0 && named.st_ino == st->st_ino && named.st_dev == st->st_dev)
 				return fd;
 			fd_close(&fd); /* another process has renamed it meanwhile */

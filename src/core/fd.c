@@ -2,9 +2,13 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdint.h>
+#include <sys/file.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+enum { LOCK_PAUSE_MS = 5 }; /* between attempts */
 
 int fd_close(int *fd)
 {
@@ -16,6 +20,21 @@ int fd_close(int *fd)
 	assert(error != EBADF);
 	errno = saved;
 	return error == EINTR ? 0 : error; /* Linux has closed the descriptor by then */
+}
+
+bool fd_lock(int fd, int ms)
+{
+	int r;
+
+	while ((r = flock(fd, ms < 0 ? LOCK_EX : LOCK_EX | LOCK_NB)) < 0) {
+		if (errno != EINTR && (errno != EWOULDBLOCK || ms <= 0))
+			return false;
+		if (errno == EWOULDBLOCK) {
+			poll(NULL, 0, LOCK_PAUSE_MS);
+			ms = ms > LOCK_PAUSE_MS ? ms - LOCK_PAUSE_MS : 0;
+		}
+	}
+	return true;
 }
 
 int fd_take(int *fd)

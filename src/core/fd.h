@@ -10,6 +10,7 @@
 #define CORE_FD_H
 
 #include <dirent.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -29,6 +30,12 @@ int fd_take(int *fd);
 /* fdopen() and fdopendir(), which take the descriptor, also on failure. NULL with errno. */
 FILE *fd_file(int *fd, const char *mode);
 DIR *fd_dir(int *fd);
+
+/* Waits at most `ms` milliseconds, without end if negative, for the exclusive flock(2) of the open file. False with
+ * errno, EWOULDBLOCK: the time is over. A stopped process may hold a lock for days: a loop that serves others waits
+ * FD_LOCK_LOOP_MS, and goes on without. */
+enum { FD_LOCK_LOOP_MS = 500 };
+bool fd_lock(int fd, int ms);
 
 /* preadv2(2), for any C library. */
 ssize_t fd_preadv2(int fd, const struct iovec *v, int n, off_t off, int flags);

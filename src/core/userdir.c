@@ -3,19 +3,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/err.h"
 #include "core/fd.h"
 
-#define LOCK_MS 1000
-#define LOCK_PAUSE_MS 20
+enum { LOCK_MS = 1000, FILE_LOCK_MS = 10000 }; /* a stopped process must not block all others */
 
 static int userdir_find(char out[USERDIR_BYTES], const char *dir, const char *variable, const char *below_home,
     const char *what, struct ptcp_err *e)
@@ -104,17 +101,6 @@ unsigned userdir_runtime(char out[USERDIR_RUNTIME][USERDIR_RUNTIME_BYTES])
 	return n;
 }
 
-/* A stopped process must not block all others. */
-static bool lock_within(int fd, int ms)
-{
-	for (; flock(fd, LOCK_EX | LOCK_NB) < 0; ms -= LOCK_PAUSE_MS) {
-		if (errno != EWOULDBLOCK || ms <= 0)
-			return false;
-		poll(NULL, 0, LOCK_PAUSE_MS);
-	}
-	return true;
-}
-
 int userdir_private(const char *dir, bool make, struct ptcp_err *e)
 {
 	struct stat st;
@@ -133,7 +119,7 @@ int userdir_private(const char *dir, bool make, struct ptcp_err *e)
 	if (st.st_uid != geteuid() || (st.st_mode & 077) != 0)
 		r = err_set(e, PTCP_ECONFIG,
 		    "the directory %s: belongs to another user, or other users have access (remove it)", dir);
-	else if (!lock_within(fd, LOCK_MS))
+	else if (!fd_lock(fd, LOCK_MS))
 		r = err_sys(e, PTCP_ECONFIG, "locking the directory %s", dir);
 	else if (fstat(fd, &st) == 0 && st.st_nlink == 0) /* the process that held the lock has removed the directory */
 		r = make ? userdir_private(dir, make, e) : err_set(e, PTCP_ECONFIG, "the directory %s: removed", dir);
@@ -160,7 +146,7 @@ int userdir_lock(const char *path, struct ptcp_err *e)
 
 	snprintf(lock, sizeof lock, "%s.lock", path);
 	fd = open(lock, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600); /* not blocking on a FIFO */
-	if (fd >= 0 && flock(fd, LOCK_EX) == 0)
+	if (fd >= 0 && fd_lock(fd, FILE_LOCK_MS))
 		return fd;
 	r = err_sys(e, PTCP_ECONFIG, "locking %s", lock);
 	fd_close(&fd);

@@ -123,11 +123,11 @@ int queue_journal_follow(struct queue_journal *j, struct job_queue *q, struct pt
 	return r;
 }
 
-int queue_journal_lock(struct queue_journal *j, struct job_queue *q, struct ptcp_err *e)
+int queue_journal_lock(struct queue_journal *j, struct job_queue *q, int wait_ms, struct ptcp_err *e)
 {
 	int r;
 
-	if (flock(j->fd, LOCK_EX) != 0)
+	if (!fd_lock(j->fd, wait_ms))
 		return err_sys(e, PTCP_EIO, "%s: cannot lock", j->path);
 	if ((r = queue_journal_follow(j, q, e)) < 0)
 		queue_journal_unlock(j);

@@ -25,8 +25,8 @@ void queue_journal_close(struct queue_journal *j); /* zeroed, with fd -1, is fin
 int queue_journal_follow(struct queue_journal *j, struct job_queue *q, struct ptcp_err *e);
 
 /* Takes the lock of the journal, until queue_journal_unlock(), and applies the records of other writers: the caller
- * decides on the present state. */
-int queue_journal_lock(struct queue_journal *j, struct job_queue *q, struct ptcp_err *e);
+ * decides on the present state. Waits as fd_lock(). */
+int queue_journal_lock(struct queue_journal *j, struct job_queue *q, int wait_ms, struct ptcp_err *e);
 void queue_journal_unlock(struct queue_journal *j);
 /* Writes the records durably and applies them; needs the lock. PTCP_ENOSPC, PTCP_EIO: nothing is written. */
 int queue_journal_append(struct queue_journal *j, struct job_queue *q, const struct queue_record *r,

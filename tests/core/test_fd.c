@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -107,11 +108,41 @@ static void streams_take_the_descriptor_on_failure(void **state)
 	assert_int_equal(fcntl(number, F_GETFD), -1);
 }
 
+/* Another open file holds the lock: until it goes, or for good. */
+static void locks(void **state)
+{
+	int fd, holder;
+	char path[300];
+	pid_t child;
+
+	(void)state;
+	snprintf(path, sizeof path, "%s/lock", nf_dir);
+	assert_true((fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600)) >= 0);
+	assert_true((holder = open(path, O_RDWR | O_CLOEXEC)) >= 0);
+	assert_true(fd_lock(holder, 0));
+	assert_false(fd_lock(fd, 0));
+	assert_int_equal(errno, EWOULDBLOCK);
+	assert_false(fd_lock(fd, 20));
+	assert_int_equal(errno, EWOULDBLOCK);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		_exit(poll(NULL, 0, 20)); /* its copy goes with it */
+	assert_int_equal(fd_close(&holder), 0);
+	assert_true(fd_lock(fd, -1));
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(fd_close(&fd), 0);
+	assert_false(fd_lock(fd, -1)); /* closed */
+	assert_int_equal(errno, EBADF);
+	assert_int_equal(unlink(path), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		nf_test(closes_and_clears), nf_test(takes), nf_test(a_second_close_aborts),
 		nf_test(streams_take_the_descriptor), nf_test(streams_take_the_descriptor_on_failure),
+		nf_test(locks),
 	};
 
 	return cmocka_run_group_tests_name("core/fd", tests, NULL, NULL);

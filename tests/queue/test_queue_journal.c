@@ -61,7 +61,7 @@ static int append(struct bench *b, const char *name)
 
 	assert_int_equal(queue_journal_open(&j, b->dir, true, &e), 0);
 	add(&r, name, "/data/a b");
-	if ((result = queue_journal_lock(&j, &q, &e)) == 0) {
+	if ((result = queue_journal_lock(&j, &q, -1, &e)) == 0) {
 		result = queue_journal_append(&j, &q, &r, &e);
 		queue_journal_unlock(&j);
 	}
@@ -234,7 +234,7 @@ static void large(void **state)
 		add(&r, name, "s");
 	}
 	assert_int_equal(queue_journal_open(&j, b->dir, true, &e), 0);
-	assert_int_equal(queue_journal_lock(&j, &q, &e), 0);
+	assert_int_equal(queue_journal_lock(&j, &q, -1, &e), 0);
 	assert_int_equal(queue_journal_append(&j, &q, &r, &e), 0);
 	assert_int_equal(q.n, 20001);
 	assert_string_equal(queue_find(&q, "long")->task.sources.of[0], path);

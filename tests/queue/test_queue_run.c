@@ -110,7 +110,7 @@ static int sim_lock(void *arg, struct ptcp_err *e)
 {
 	struct sim *s = arg;
 
-	return !lives(s) ? err_set(e, PTCP_EIO, "killed") : queue_journal_lock(&s->journal, &s->q, e);
+	return !lives(s) ? err_set(e, PTCP_EIO, "killed") : queue_journal_lock(&s->journal, &s->q, -1, e);
 }
 
 static int sim_record(void *arg, const struct queue_record *r, struct ptcp_err *e)
@@ -257,7 +257,7 @@ static void add_jobs(struct sim *s)
 		queue_task_fini(&t);
 	}
 	assert_int_equal(queue_journal_open(&s->journal, s->dir, true, &e), 0);
-	assert_int_equal(queue_journal_lock(&s->journal, &s->q, &e), 0);
+	assert_int_equal(queue_journal_lock(&s->journal, &s->q, -1, &e), 0);
 	assert_int_equal(queue_journal_append(&s->journal, &s->q, &r, &e), 0);
 	queue_record_free(&r);
 	halt(s);

@@ -164,7 +164,7 @@ static int add_file(struct jobs *s, const char *path, struct ptcp_err *e)
 		return err_sys(e, PTCP_EIO, "the current directory has no path");
 	if ((r = queue_file_read(&f, path, now_s, jobs_check, cwd, e)) < 0)
 		return r;
-	if ((r = queue_journal_lock(&s->journal, &s->queue, e)) == 0) {
+	if ((r = queue_journal_lock(&s->journal, &s->queue, -1, e)) == 0) {
 		for (i = 0; i < f.n; i++)
 			add_one(s, &rec, f.job[i].name, &f.job[i].task, now_s);
 		if (rec.n == 0 || (r = check_record(s, &rec, e)) == 0)
@@ -226,7 +226,7 @@ static int add_task(struct jobs *s, const struct jobs_args *a, size_t n, char **
 	struct queue_task t = { .priority = 0 };
 	int r = task_of(&t, a, n, operands, now_s, e);
 
-	if (r == 0 && (r = queue_journal_lock(&s->journal, &s->queue, e)) == 0) {
+	if (r == 0 && (r = queue_journal_lock(&s->journal, &s->queue, -1, e)) == 0) {
 		add_one(s, &rec, a->name, &t, now_s);
 		if (rec.n == 0 || (r = check_record(s, &rec, e)) == 0)
 			r = commit(s, &rec, e);
@@ -266,7 +266,7 @@ static int order(struct jobs *s, const char *word, size_t n, char **names, struc
 
 	if (n == 0 && strcmp(word, "cancel") == 0)
 		return err_set(e, PTCP_EUSAGE, "cancel: needs the names of jobs (ptcp jobs status lists them)");
-	if ((r = queue_journal_lock(&s->journal, &s->queue, e)) < 0)
+	if ((r = queue_journal_lock(&s->journal, &s->queue, -1, e)) < 0)
 		return r;
 	for (i = 0; i < n && r == 0; i++)
 		if (queue_find(&s->queue, names[i]) == NULL)

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,50 +10,28 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/exec.h"
 #include "core/err.h"
 #include "core/fd.h"
 #include "core/text.h"
 
-extern char **environ;
-
 enum { LINE_MAX_BYTES = 256 << 10, CHUNK_BYTES = 16 << 10 };
-
-/* The process gets the signals of a shell, and a process group: signals of a terminal are for the queue, which ends
- * processes in order. */
-static int spawn(pid_t *pid, char *const argv[], const char *log, int out)
-{
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attr;
-	sigset_t all, none;
-	int r;
-
-	sigfillset(&all);
-	sigemptyset(&none);
-	posix_spawn_file_actions_init(&files);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-	posix_spawnattr_setpgroup(&attr, 0);
-	posix_spawnattr_setsigdefault(&attr, &all);
-	posix_spawnattr_setsigmask(&attr, &none);
-	if ((r = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0)) == 0 &&
-	    (r = posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO)) == 0 &&
-	    (r = posix_spawn_file_actions_addopen(&files, STDERR_FILENO, log, O_WRONLY | O_CREAT | O_TRUNC, 0600)) == 0)
-		r = posix_spawn(pid, argv[0], &files, &attr, argv, environ);
-	posix_spawnattr_destroy(&attr);
-	posix_spawn_file_actions_destroy(&files);
-	return r;
-}
 
 int jobs_process_start(struct jobs_process *p, char *const argv[], const char *log, struct ptcp_err *e)
 {
+	int log_fd = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600), out[2], r;
 	char shown[TEXT_NAME_BYTES];
-	int out[2], r;
 
 	*p = (struct jobs_process){ .out_fd = -1 };
-	if (pipe2(out, O_CLOEXEC) != 0)
+	if (log_fd < 0)
+		return err_sys(e, PTCP_EIO, "cannot write %s", text_escape(shown, sizeof shown, log));
+	if (pipe2(out, O_CLOEXEC) != 0) {
+		fd_close(&log_fd);
 		return err_sys(e, PTCP_ENOMEM, "cannot create a pipe");
+	}
 	fcntl(out[0], F_SETFL, O_NONBLOCK);
-	r = spawn(&p->pid, argv, log, out[1]);
+	r = exec_spawn(&p->pid, argv, EXEC_NO_INPUT, out[1], log_fd);
+	fd_close(&log_fd);
 	fd_close(&out[1]);
 	if (r == 0) {
 		p->out_fd = fd_take(&out[0]);
@@ -63,8 +40,7 @@ int jobs_process_start(struct jobs_process *p, char *const argv[], const char *l
 	p->pid = 0;
 	fd_close(&out[0]);
 	errno = r;
-	return err_sys(e, PTCP_EIO, "cannot start %s, with messages to %s", argv[0],
-	    text_escape(shown, sizeof shown, log));
+	return err_sys(e, PTCP_EIO, "cannot start %s", argv[0]);
 }
 
 int jobs_process_bind(pid_t parent)

@@ -221,7 +221,7 @@ static int world_lock(void *arg, struct ptcp_err *e)
 {
 	struct jobs_world *w = arg;
 
-	return queue_journal_lock(&w->s->journal, &w->s->queue, e);
+	return queue_journal_lock(&w->s->journal, &w->s->queue, FD_LOCK_LOOP_MS, e);
 }
 
 static int world_record(void *arg, const struct queue_record *rec, struct ptcp_err *e)
