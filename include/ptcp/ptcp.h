@@ -1171,7 +1171,7 @@ struct ptcp_mover_opts {
 	const char *join;           /* invitation of the transfer (ptcp_transfer_opts.mover_file); "-": from standard input */
 	ptcp_log_fn *log;           /* NULL: no log */
 	enum ptcp_log_level log_level;
-	void *arg;                  /* argument of log, confine and record */
+	void *arg;                  /* argument of log and confine */
 	/* Called before the mover connects, while the process has one thread: the host program may restrict the
 	 * process to these needs and TCP connections. A negative PTCP_E* ends the mover. NULL: no restriction */
 	int (*confine)(void *arg, const struct ptcp_mover_needs *n, struct ptcp_err *e);
@@ -1197,8 +1197,8 @@ struct ptcp_server_needs {
 
 /* What a client has done, at its end; strings are valid during the call, and may hold any bytes. */
 struct ptcp_server_record {
-	/* What the server did: "receive", "send", "measure", "list", "count", "mkdir", "remove", "rename", "read",
-	 * "sum" or "clean"; "none": the session ended before its request. */
+	/* What the server did: "receive", "send", "measure", "list", "count", "mkdir", "remove", "rename", "rmdir",
+	 * "touch", "read", "write", "sum" or "clean"; "none": the session ended before its request. */
 	const char *work;
 	const char *client, *name;  /* fingerprint of the key; name in authorized_clients or the certificate, or "" */
 	const char *address;        /* address and port of the client */

@@ -60,7 +60,8 @@ static bool is_wanted(const struct log_args *a, const json_t *j)
 	    strcmp(a->client, text_of(j, "name")) == 0 || strcmp(a->client, text_of(j, "client")) == 0);
 }
 
-/* Words for each kind of work; numbers of entries, and whether their bytes are told. */
+/* Words for each kind of work, as the manual lists them; numbers of entries, if there are some (`one`), and whether their
+ * bytes are told. */
 static const struct {
 	const char *work, *done, *one, *many;
 	bool bytes;
@@ -68,13 +69,18 @@ static const struct {
 	{ "receive", "received", "file", "files", true },
 	{ "send", "sent", "file", "files", true },
 	{ "read", "sent parts of", "file", "files", true },
+	{ "write", "wrote", "file", "files", true },
 	{ "clean", "cleaned", "leftover", "leftovers", true },
 	{ "remove", "removed", "entry", "entries", false },
 	{ "rename", "renamed", "entry", "entries", false },
 	{ "mkdir", "made", "directory", "directories", false },
+	{ "rmdir", "removed", "directory", "directories", false },
+	{ "touch", "touched", "entry", "entries", false },
 	{ "list", "listed", "entry", "entries", false },
 	{ "count", "counted", "entry", "entries", true },
 	{ "sum", "computed digests of", "file", "files", true },
+	{ "measure", "measured", NULL, NULL, false },
+	{ "none", "got no request", NULL, NULL, false },
 };
 
 static void print_work(const json_t *j)
@@ -87,11 +93,13 @@ static void print_work(const json_t *j)
 	for (i = 0; i < sizeof works / sizeof *works; i++)
 		if (strcmp(work, works[i].work) == 0)
 			break;
-	if (i == sizeof works / sizeof *works) {
-		printf("%s", strcmp(work, "measure") == 0 ? "measured" : text_escape(shown, sizeof shown, work));
+	if (i == sizeof works / sizeof *works) { /* of another version */
+		printf("%s", text_escape(shown, sizeof shown, work));
 		return;
 	}
-	printf("%s %llu %s", works[i].done, (unsigned long long)n, n == 1 ? works[i].one : works[i].many);
+	printf("%s", works[i].done);
+	if (works[i].one != NULL)
+		printf(" %llu %s", (unsigned long long)n, n == 1 ? works[i].one : works[i].many);
 	if (works[i].bytes)
 		printf(", %s", units_size_text(size, count_of(j, "bytes")));
 }

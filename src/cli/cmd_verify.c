@@ -195,9 +195,10 @@ static int verify_all(struct verify_args *a, const char *list, const char *base,
 	if ((bad = a->differ + a->missing + a->failed) == 0)
 		return 0;
 	text_escape(shown, sizeof shown, list);
-	return err_set(e, PTCP_EVERIFY, "%s: of %zu digest%s %llu differ, %llu files are missing, and %llu could "
+	return err_set(e, PTCP_EVERIFY, "%s: of %zu digest%s %llu differ%s, %llu file%s missing, and %llu could "
 	    "not be read (transfer these files again)", shown, a->list.n, plural(a->list.n),
-	    (unsigned long long)a->differ, (unsigned long long)a->missing, (unsigned long long)a->failed);
+	    (unsigned long long)a->differ, singular(a->differ), (unsigned long long)a->missing,
+	    a->missing == 1 ? " is" : "s are", (unsigned long long)a->failed);
 }
 
 static int run_verify(const struct command *c, int argc, char **argv)

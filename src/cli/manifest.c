@@ -184,9 +184,15 @@ void manifest_fini(struct manifest *m)
 
 /* ---- A list that is brought up to date ---- */
 
+/* sum_print() writes "./-" for "-", and sha256sum ./NAME writes what it is given. */
+static const char *bare_name(const struct manifest_entry *x)
+{
+	return strncmp(x->name, "./", 2) == 0 ? x->name + 2 : x->name;
+}
+
 static int by_name(const void *a, const void *b)
 {
-	return strcmp(((const struct manifest_entry *)a)->name, ((const struct manifest_entry *)b)->name);
+	return strcmp(bare_name(a), bare_name(b));
 }
 
 int manifest_present(struct manifest *out, const char *path, struct ptcp_err *e)

@@ -28,7 +28,7 @@ void manifest_fini(struct manifest *m); /* zeros are fine */
 /* Reads the list at `path`, which a further list is to replace: empty if there is none. PTCP_EUSAGE if something else
  * has the name. */
 int manifest_present(struct manifest *out, const char *path, struct ptcp_err *e);
-/* Whether the list has lines of this name; `drops`: removes them. */
+/* Whether the list has lines of this name, with or without "./"; `drops`: removes them. */
 bool manifest_has(struct manifest *m, const char *name, bool drops);
 /* Writes the lines that are left. */
 void manifest_print(FILE *to, const struct manifest *m);

@@ -425,8 +425,8 @@ static int close_list(struct observed *o, int r, struct ptcp_err *e)
 	char shown[TEXT_NAME_BYTES];
 
 	if (o->unlisted > 0 && o->a->connect.transfer.wire.digest != NULL && !o->out->dry_run)
-		terminal_line("ptcp: warning: %llu file%s were there already, and have no digest (ptcp sum prints "
-		    "those)", (unsigned long long)o->unlisted, plural(o->unlisted));
+		terminal_line("ptcp: warning: %llu file%s there already, without a digest (ptcp sum prints it)",
+		    (unsigned long long)o->unlisted, o->unlisted == 1 ? " was" : "s were");
 	if (o->list.f != NULL && o->n_new > 0)
 		manifest_print(o->list.f, &o->listed);
 	manifest_fini(&o->listed);

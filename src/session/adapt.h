@@ -60,6 +60,7 @@ void adapt_on_congestion(struct session *sess, const char *name);
 void adapt_to_movers(struct session *sess, struct mono now);
 void adapt_streams(struct session *sess, struct mono now);
 struct mono adapt_streams_deadline(const struct session *sess);
+
 /* ---- spending.c ---- */
 
 /* Once running; without memory, nothing is known at the end. */
