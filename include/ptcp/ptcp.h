@@ -625,6 +625,9 @@ struct ptcp_option {
 };
 /* The i-th option, from 0 on; NULL after the last one. Static. */
 PTCP_API const struct ptcp_option *ptcp_transfer_option(size_t i);
+/* Whether ptcp_manage_new() and ptcp_read_new(), with `writes` ptcp_write_new(), take the option. They refuse others, such
+ * as a dry run, that have not their initial value. */
+PTCP_API bool ptcp_option_of_files(const struct ptcp_option *option, bool writes);
 
 /* Send: local paths to a remote `dest`, or paths of one server to another server. Receive: remote `srcs`, all on one
  * host, into the local path `dest`. Remote forms: "ptcp://HOST[:PORT]/PATH", percent-encoded, HOST a name, an IPv4

@@ -175,6 +175,18 @@ static int check_place(const char *path, struct ptcp_err *e)
 	    "replaced (write - for standard output)", text_escape(shown, sizeof shown, path));
 }
 
+/* How the destination is written does not concern the server. */
+static int read_alone(const struct ptcp_transfer_opts *o, const char *url, const struct byte_ranges *p, FILE *f,
+    uint64_t *bytes, struct ptcp_err *e)
+{
+	struct ptcp_transfer_opts of_reading = *o;
+
+	of_reading.fsync = PTCP_FSYNC_GROUP;
+	of_reading.pipe.fd = -1;
+	of_reading.file_events = false;
+	return parts_read(&of_reading, NULL, url, p, f, bytes, e);
+}
+
 static int read_into(const struct ptcp_transfer_opts *o, const char *url, const struct byte_ranges *p, const char *path,
     uint64_t *bytes, struct ptcp_err *e)
 {
@@ -190,7 +202,7 @@ static int read_into(const struct ptcp_transfer_opts *o, const char *url, const 
 	mask = umask(0);
 	umask(mask);
 	fchmod(fileno(file.f), lstat(path, &st) == 0 && S_ISREG(st.st_mode) ? st.st_mode & 0777 : 0666 & ~mask);
-	r = parts_read(o, NULL, url, p, file.f, bytes, e);
+	r = read_alone(o, url, p, file.f, bytes, e);
 	if (!atomic_file_end(&file, r == 0, o->fsync != PTCP_FSYNC_NONE) && r == 0)
 		r = file_failed(path, e);
 	return r;
@@ -203,7 +215,7 @@ int parts_read_to(const struct ptcp_transfer_opts *o, const char *url, const str
 	int r;
 
 	if (text_is_stdio(path))
-		return parts_read(o, NULL, url, p, stdout, bytes, e);
+		return read_alone(o, url, p, stdout, bytes, e);
 	if ((r = name_of(&name, url, path, e)) < 0)
 		return r;
 	r = read_into(o, url, p, name, bytes, e);

@@ -245,7 +245,7 @@ int ptcp_manage_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, 
 	if ((r = remote_job_new_task(&t, o, e)) < 0)
 		return r;
 	h = t->remote_job;
-	if ((r = manage_take_opts(&h->manage, op, n, m, e)) == 0 && (r = remote_job_take_urls(t, urls, n, e)) == 0 &&
+	if ((r = options_check_files(&t->o, false, e)) == 0 && (r = manage_take_opts(&h->manage, op, n, m, e)) == 0 && (r = remote_job_take_urls(t, urls, n, e)) == 0 &&
 	    (r = task_name_target(t, e)) == 0) {
 		h->request = JOB_FRAMES_MANAGE_REQUESTED;
 		h->op = op;
@@ -364,7 +364,8 @@ int ptcp_clean_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, c
 
 	if ((r = remote_job_new_task(&t, o, e)) < 0)
 		return r;
-	if ((r = clean_take_opts(&t->remote_job->clean, clean, e)) == 0 && (r = remote_parse(&t->target, url, e)) == 0)
+	if ((r = options_check_files(&t->o, false, e)) == 0 &&
+	    (r = clean_take_opts(&t->remote_job->clean, clean, e)) == 0 && (r = remote_parse(&t->target, url, e)) == 0)
 		r = err_set(e, PTCP_EUSAGE, "%s: not on another host (write ptcp://HOST/DIRECTORY or HOST:DIRECTORY)",
 		    text_escape(shown, sizeof shown, url));
 	if (r > 0 && strlen(t->target.path) > WIRE_PATH_MAX)

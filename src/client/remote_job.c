@@ -372,7 +372,8 @@ int remote_job_new_work(struct ptcp_task **out, const struct ptcp_transfer_opts 
 	h->work_ops = ops;
 	if ((h->work = calloc(1, ops->bytes)) == NULL)
 		r = err_nomem(e);
-	else if ((r = ops->take(t, opts, e)) == 0 && (r = remote_job_take_urls(t, &url, 1, e)) == 0 &&
+	else if ((r = options_check_files(&t->o, ops->request == JOB_FRAMES_WRITE_REQUESTED, e)) == 0 &&
+	    (r = ops->take(t, opts, e)) == 0 && (r = remote_job_take_urls(t, &url, 1, e)) == 0 &&
 	    (r = task_name_target(t, e)) == 0)
 		h->request = ops->request;
 	return task_made(out, t, r);

@@ -249,6 +249,8 @@ void task_pace(struct ptcp_task *t);
 
 /* Ranges and words of all options. */
 int options_check(const struct ptcp_transfer_opts *o, struct ptcp_err *e);
+/* Of work on files of another host: refuses options that ptcp_option_of_files() excludes. */
+int options_check_files(const struct ptcp_transfer_opts *o, bool writes, struct ptcp_err *e);
 /* Replaces the caller's texts and lists by copies, except `files`; options_free() follows, also after a failure. */
 int options_copy(struct ptcp_transfer_opts *o, struct ptcp_err *e);
 void options_free(struct ptcp_transfer_opts *o);

@@ -159,6 +159,56 @@ int options_check(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 	return o->family != 5 ? 0 : err_set(e, PTCP_EUSAGE, "family: 5 is no address family (give 0, 4 or 6)");
 }
 
+/* ---- Work on files of another host ---- */
+
+#define AT_SWITCH(member, ...)      AT(member),
+#define AT_VALUE(TYPE, member, ...) AT(member),
+#define AT_TEXTS(TYPE, member, ...) AT(member),
+
+static const size_t of_files[] = {
+	PTCP_OPTIONS_CONNECTION(AT_SWITCH, AT_SWITCH, AT_VALUE, AT_TEXTS)
+	PTCP_OPTIONS_RETRIES(AT_SWITCH, AT_SWITCH, AT_VALUE, AT_TEXTS)
+	AT(ssh), AT(remote.ptcp), AT(remote.port), AT(remote.port_or_any), AT(config_dir), AT(state_dir), AT(family), AT(event), AT(trust)
+};
+static const size_t of_writing[] = { AT(fsync), AT(no_mkpath), AT(older.exclusive), AT(older.if_match) };
+
+static bool is_among(const size_t *at, size_t n, size_t wanted)
+{
+	while (n > 0 && at[n - 1] != wanted)
+		n--;
+	return n > 0;
+}
+
+bool ptcp_option_of_files(const struct ptcp_option *row, bool writes)
+{
+	return is_among(of_files, sizeof of_files / sizeof *of_files, row->at) ||
+	    (writes && is_among(of_writing, sizeof of_writing / sizeof *of_writing, row->at));
+}
+
+static bool is_initial(const struct ptcp_transfer_opts *o, const struct ptcp_option *row)
+{
+	const void *at = member_of(o, row);
+	double n;
+
+	if (number_of(o, row, &n))
+		return !(n < row->initial || n > row->initial);
+	if (row->type == PTCP_OPTION_SWITCH)
+		return *(const bool *)at == (row->initial > 0);
+	if (row->type == PTCP_OPTION_TEXTS || row->type == PTCP_OPTION_RULES)
+		return *(const size_t *)(const void *)((const char *)at + sizeof(const void *)) == 0;
+	return *(const void *const *)at == NULL;
+}
+
+int options_check_files(const struct ptcp_transfer_opts *o, bool writes, struct ptcp_err *e)
+{
+	const struct ptcp_option *row;
+
+	for (row = rows; row < rows + sizeof rows / sizeof *rows; row++)
+		if (row->type != PTCP_OPTION_CALLBACK && !ptcp_option_of_files(row, writes) && !is_initial(o, row))
+			return err_set(e, PTCP_EUSAGE, "%s: an option of transfers only (leave it out)", row->member);
+	return 0;
+}
+
 /* ---- Copies ---- */
 
 static void free_list(const char *const *list, size_t n)

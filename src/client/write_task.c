@@ -120,8 +120,6 @@ static int check(const struct ptcp_task *t, const struct ptcp_write_opts *o, str
 	if (o->set_mtime && o->mtime_ns > 999999999)
 		return err_set(e, PTCP_EUSAGE, "writing a file: nanoseconds of its time are 10^9 or more (count the "
 		    "seconds)");
-	if (t->o.rate != NULL)
-		return err_set(e, PTCP_EUSAGE, "writing a file at once has no rate (send the file)");
 	if (t->o.older.if_match != NULL && t->o.older.exclusive)
 		return err_set(e, PTCP_EUSAGE, "a file that is created has no version to replace (choose one)");
 	return t->o.older.if_match != NULL ? store_match_parse(&ignored, t->o.older.if_match, e) : 0;

@@ -31,7 +31,7 @@ static void on_entry(void *arg, const struct ptcp_entry *e)
 static int setup(void **state)
 {
 	(void)state;
-	connection = cf_opts();
+	ptcp_transfer_opts_init(&connection);
 	ptcp_manage_opts_init(&opts);
 	opts.entry = on_entry;
 	shown[0] = '\0';

@@ -29,7 +29,7 @@ static void on_opened(void *arg, const struct ptcp_entry *f)
 static int setup(void **state)
 {
 	(void)state;
-	connection = cf_opts();
+	ptcp_transfer_opts_init(&connection);
 	ptcp_read_opts_init(&opts);
 	opts.opened = on_opened;
 	opts.piece = on_piece;

@@ -398,6 +398,7 @@ static void a_query(void **state)
 	(void)state;
 	plays("answer $FP $PORT 127.0.0.1; read -r l; echo \"$l\" >$DIR/first; exit 7");
 	ptcp_manage_opts_init(&m);
+	o.no_history = false; /* of transfers */
 	cf_record(&o, &events);
 	logged[0] = '\0';
 	assert_int_equal(ptcp_manage_new(&t, &o, PTCP_LIST, url, 1, &m, &e), 0);

@@ -72,6 +72,43 @@ static void ranges(void **state)
 	assert_null(ptcp_transfer_option(i + 1));
 }
 
+/* Each switch alone, and one option of each other type: work on files refuses what ptcp_option_of_files() excludes. */
+static void of_files(void **state)
+{
+	static const struct ptcp_rule rule = { .pattern = "*.o" };
+	const char *list[] = { "a" };
+	const struct ptcp_option *row;
+	struct ptcp_transfer_opts o;
+	struct ptcp_err e;
+	size_t i;
+	int r, writes;
+
+	(void)state;
+	for (i = 0; (row = ptcp_transfer_option(i)) != NULL; i++) {
+		for (writes = 0; writes < 2; writes++) {
+			char *at = (char *)&o + row->at;
+
+			ptcp_transfer_opts_init(&o);
+			assert_int_equal(options_check_files(&o, writes, &e), 0);
+			if (row->type == PTCP_OPTION_CALLBACK)
+				continue;
+			if (row->type == PTCP_OPTION_SWITCH)
+				*(bool *)at = !*(bool *)at;
+			else if (!store(&o, row, row->initial + 1))
+				*(const void **)at = row->type == PTCP_OPTION_RULES ? (const void *)&rule : list;
+			if (row->type == PTCP_OPTION_TEXTS || row->type == PTCP_OPTION_RULES)
+				*(size_t *)(at + sizeof(void *)) = 1;
+			r = options_check_files(&o, writes, &e);
+			if (r != (ptcp_option_of_files(row, writes) ? 0 : PTCP_EUSAGE))
+				fail_msg("%s, %d: %d", row->member, writes, r);
+			if (r < 0)
+				cf_says(&e, row->member);
+		}
+	}
+	row = ptcp_transfer_option(0);
+	assert_false(ptcp_option_of_files(row, false) || ptcp_option_of_files(row, true));
+}
+
 static void family_five(void **state)
 {
 	struct ptcp_transfer_opts o = cf_opts();
@@ -375,6 +412,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ranges),
+		cmocka_unit_test(of_files),
 		cmocka_unit_test(family_five),
 		cmocka_unit_test(words),
 		cmocka_unit_test(initial),

@@ -22,7 +22,7 @@ static int setup(void **state)
 	unsigned i;
 
 	(void)state;
-	rules = cf_opts();
+	ptcp_transfer_opts_init(&rules);
 	ptcp_write_opts_init(&opts);
 	opts.data = data;
 	opts.written = on_written;
@@ -84,7 +84,7 @@ static void refuses(void **state)
 	refused("nanoseconds");
 	opts.mtime_ns = 0;
 	rules.rate = "1Mbit/s";
-	refused("has no rate");
+	refused("rate: an option of transfers only");
 	rules.rate = NULL;
 	rules.older.if_match = "5";
 	refused("SIZE@SECONDS");

@@ -30,7 +30,7 @@ from .types import Advice, Choice, Entry, FailedFile, Plan, Probe, Progress, Ste
 if _typing.TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._keywords import AdviceOptions, Options
+    from ._keywords import AdviceOptions, FileOptions, Options, WriteOptions
 
 __all__ = ["send", "recv", "ls", "stat", "du", "mkdir", "rmdir", "rm", "mv", "touch", "read_ranges", "write", "sum", "advise", "plan",
            "fingerprint", "version",
@@ -61,49 +61,49 @@ def recv(sources, dest, *, on_progress=None, on_warning=None, trust=None,
 
 
 def ls(urls, *, recursive=False, hidden=False, itself=False, literal=False, host=None, trust=None,
-       **options: Unpack[Options]) -> list[Entry]:
+       **options: Unpack[FileOptions]) -> list[Entry]:
     """Lists directories and files of one host; wildcards are expanded there, unless `literal`. With `itself` directories
     are listed themselves, not their content, with `hidden` names that begin with a dot as well."""
     flags = {"recursive": recursive, "hidden": hidden, "itself": itself, "literal": literal}
     return _Manage("list", urls, flags, options, host=host, trust=trust).run()
 
 
-def stat(url, *, host=None, trust=None, **options: Unpack[Options]) -> Entry:
+def stat(url, *, host=None, trust=None, **options: Unpack[FileOptions]) -> Entry:
     """The file, directory or link of this name, without wildcards; `version` is for if_match."""
     return _Stat(url, options, host=host, trust=trust).run()
 
 
-def du(urls, *, host=None, trust=None, **options: Unpack[Options]) -> list[Entry]:
+def du(urls, *, host=None, trust=None, **options: Unpack[FileOptions]) -> list[Entry]:
     """The size of each path with all content."""
     return _Manage("count", urls, {}, options, host=host, trust=trust).run()
 
 
-def mkdir(urls, *, parents=False, host=None, trust=None, **options: Unpack[Options]) -> None:
+def mkdir(urls, *, parents=False, host=None, trust=None, **options: Unpack[FileOptions]) -> None:
     """Makes directories; with `parents` missing parents as well, and an existing directory is no failure."""
     _Manage("mkdir", urls, {"parents": parents}, options, host=host, trust=trust).run()
 
 
-def rmdir(urls, *, host=None, trust=None, **options: Unpack[Options]) -> None:
+def rmdir(urls, *, host=None, trust=None, **options: Unpack[FileOptions]) -> None:
     """Removes empty directories."""
     _Manage("rmdir", urls, {}, options, host=host, trust=trust).run()
 
 
-def touch(urls, *, host=None, trust=None, **options: Unpack[Options]) -> None:
+def touch(urls, *, host=None, trust=None, **options: Unpack[FileOptions]) -> None:
     """Sets the times of files and directories to the present; makes missing files, empty."""
     _Manage("touch", urls, {}, options, host=host, trust=trust).run()
 
 
-def rm(urls, *, recursive=False, literal=False, host=None, trust=None, **options: Unpack[Options]) -> None:
+def rm(urls, *, recursive=False, literal=False, host=None, trust=None, **options: Unpack[FileOptions]) -> None:
     """Removes files, with `recursive` directories with all content; wildcards are expanded there, unless `literal`."""
     _Manage("remove", urls, {"recursive": recursive, "literal": literal}, options, host=host, trust=trust).run()
 
 
-def mv(url, to, *, replace=False, host=None, trust=None, **options: Unpack[Options]) -> None:
+def mv(url, to, *, replace=False, host=None, trust=None, **options: Unpack[FileOptions]) -> None:
     """Renames within one host, into `to` if that is a directory; with `replace` over an existing file."""
     _Manage("rename", [url, to], {"replace": replace}, options, host=host, trust=trust).run()
 
 
-def read_ranges(url, ranges, *, on_file=None, host=None, trust=None, **options: Unpack[Options]) -> list[bytes]:
+def read_ranges(url, ranges, *, on_file=None, host=None, trust=None, **options: Unpack[FileOptions]) -> list[bytes]:
     """The slices [start:end] of a file, for each pair of `ranges`, of which either may be negative or None: one request,
     which moves these bytes only. They belong to one version of the file; on_file(Entry) describes it first."""
     ranges = list(ranges)
@@ -111,13 +111,13 @@ def read_ranges(url, ranges, *, on_file=None, host=None, trust=None, **options: 
 
 
 def sum(urls, digests="sha256", *, recursive=False, start=0, end=None, host=None, trust=None,
-        **options: Unpack[Options]) -> list[Entry]:
+        **options: Unpack[FileOptions]) -> list[Entry]:
     """Digests of files of one host, computed there: names such as "sha256,crc32c", or a list of them; of the bytes
     [start:end] of each file. With `recursive` the files of directories as well; wildcards are expanded there."""
     return _Manage("sum", urls, _sum_flags(digests, recursive, start, end), options, host=host, trust=trust).run()
 
 
-def write(url, data, *, mode=None, mtime_ns=None, host=None, trust=None, **options: Unpack[Options]) -> Entry:
+def write(url, data, *, mode=None, mtime_ns=None, host=None, trust=None, **options: Unpack[WriteOptions]) -> Entry:
     """Writes a file of at most 1 MiB in one request, published when it is complete and verified. exclusive=True makes a new
     file; if_match=stat(url).version replaces this version only (RefusedError with errno.ESTALE: another has the name).
     Returns the new file, whose `version` no other version of it has."""

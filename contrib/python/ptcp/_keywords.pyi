@@ -7,7 +7,27 @@ from ._task import RateLimit
 
 Text = Union[str, bytes, os.PathLike[str]]
 
-class AdviceOptions(TypedDict, total=False):
+class FileOptions(TypedDict, total=False):
+    fingerprints: Iterable[Text] | None
+    timeout_s: float | None
+    wait_s: float | None
+    congestion: Literal["auto", "system", "cubic", "bbr", "reno"] | None
+    retry_for_s: float | None
+    ssh: Text | None
+    remote_ptcp: Text | None
+    remote_port: int | None
+    remote_port_or_any: bool | None
+    config_dir: Text | None
+    state_dir: Text | None
+    family: int | None
+
+class WriteOptions(FileOptions, total=False):
+    exclusive: bool | None
+    if_match: Text | None
+    fsync: Literal["group", "none", "file"] | None
+    no_mkpath: bool | None
+
+class AdviceOptions(WriteOptions, total=False):
     update: bool | None
     size_only: bool | None
     ignore_existing: bool | None
@@ -23,8 +43,6 @@ class AdviceOptions(TypedDict, total=False):
     compare_dest: Iterable[Text] | None
     copy_dest: Iterable[Text] | None
     delete_excluded: bool | None
-    exclusive: bool | None
-    if_match: Text | None
     min_size: int | None
     max_size: int | None
     newer_than: Text | None
@@ -40,9 +58,7 @@ class AdviceOptions(TypedDict, total=False):
     no_resume: bool | None
     no_growing: bool | None
     no_verify: bool | None
-    fsync: Literal["group", "none", "file"] | None
     direct_io: bool | None
-    no_mkpath: bool | None
     partial: bool | None
     dest_is_file: bool | None
     file_events: bool | None
@@ -65,15 +81,6 @@ class AdviceOptions(TypedDict, total=False):
     streams: int | Literal["auto"] | None
     no_history: bool | None
     cipher: Literal["aes128gcm", "aes256gcm", "chacha20", "none"] | None
-    fingerprints: Iterable[Text] | None
-    timeout_s: float | None
-    wait_s: float | None
-    congestion: Literal["auto", "system", "cubic", "bbr", "reno"] | None
-    retry_for_s: float | None
-    ssh: Text | None
-    remote_ptcp: Text | None
-    remote_port: int | None
-    remote_port_or_any: bool | None
     remote_launch: Text | None
     paths: Iterable[Text] | None
     candidates: Iterable[Text] | None
@@ -88,9 +95,6 @@ class AdviceOptions(TypedDict, total=False):
     mover_listen: Text | None
     mover_wait_s: float | None
     mover_stripe_bytes: int | None
-    config_dir: Text | None
-    state_dir: Text | None
-    family: int | None
     rules: Iterable[tuple[bool, Text] | Text] | None
     preserve_times: bool | None
     preserve_mode: bool | None

@@ -163,6 +163,7 @@ _PTCP = {
     "ptcp_err_name": (text, [c.c_int]),
     "ptcp_err_text": (text, [c.c_int]),
     "ptcp_key_show": (c.c_int, [text, text, _ERR]),
+    "ptcp_option_of_files": (c.c_bool, [c.POINTER(Option), c.c_bool]),
     "ptcp_transfer_option": (c.POINTER(Option), [c.c_size_t]),
     "ptcp_model_parse": (c.c_bool, [text, c.POINTER(c.c_int)]),
     "ptcp_transfer_opts_init": (None, [_P]),

@@ -18,7 +18,9 @@ _ROOM = 1 << 16  # for the struct, whose size the library tells
 
 
 class Option:
-    def __init__(self, row):
+    def __init__(self, pointer):
+        row, of_files = pointer.contents, n.ptcp().ptcp_option_of_files
+        self.of_files, self.of_writing = of_files(pointer, False), of_files(pointer, True)
         self.member = row.member.decode()
         self.type, self.at, self.initial, self.min, self.max = row.type, row.at, row.initial, row.min, row.max
         self.value = row.value.decode() if row.value is not None else ""
@@ -38,10 +40,41 @@ def table():
     options with one keyword are an error."""
     lib = n.ptcp()
     rows = itertools.takewhile(bool, map(lib.ptcp_transfer_option, itertools.count()))
-    options = [Option(row.contents) for row in rows]
+    options = [Option(row) for row in rows]
     out = {_keyword(o.member): o for o in options}
     assert len(out) == len(options)
     return out
+
+
+def check_of_files(options, writes=False):
+    """Of work on files of another host: TypeError for an option that only transfers have."""
+    for keyword, value in options.items():
+        o = table().get(keyword)
+        if o is not None and value is not None and not (o.of_writing if writes else o.of_files):
+            raise TypeError(f"{keyword}: an option of transfers only")
+
+
+_SWITCHES = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+
+
+def from_text(keyword, value):
+    """An option that a configuration has as text, such as "8", "true" or "SHA256:..,SHA256:.."; other values as they are."""
+    o = table().get(keyword)
+    if o is None or not isinstance(value, str):
+        return value
+    try:
+        if o.type == SWITCH:
+            return _SWITCHES[value.lower()]
+        if o.type in (INT, UNSIGNED, UINT32, UINT64):
+            return value if value in o.words else int(value)
+        if o.type == DOUBLE:
+            return float(value)
+        if o.type in (TEXTS, DOUBLES, UINT64S):
+            of = {TEXTS: str, DOUBLES: float, UINT64S: int}[o.type]
+            return [of(part.strip()) for part in value.split(",") if part.strip()]
+    except (KeyError, ValueError):
+        raise ValueError(f"{keyword}: {value!r} is not {'true or false' if o.type == SWITCH else 'a number'}") from None
+    return value
 
 
 def encoded(value):
@@ -77,6 +110,15 @@ def items(keyword, value):
     if isinstance(value, (str, bytes, os.PathLike)):
         raise TypeError(f"{keyword}: {value!r} is one text, not a list")
     return list(value)
+
+
+def rule_of(keyword, rule):
+    """A line of a filter, or a pair of whether to include, and a pattern."""
+    if isinstance(rule, (str, bytes)):
+        return n.Rule(filter=encoded(rule))
+    if not isinstance(rule, (tuple, list)) or len(rule) != 2:
+        raise TypeError(f"{keyword}: {rule!r} is neither a text nor a pair such as (False, '*.tmp')")
+    return n.Rule(flag(keyword, rule[0]), encoded(rule[1]))
 
 
 def word(keyword, value, words):
@@ -136,8 +178,7 @@ class Opts:
         elif o.type == TEXTS:
             self._put_list(o, *strings(items(keyword, value)))
         elif o.type == RULES:
-            rules = [n.Rule(filter=encoded(rule)) if isinstance(rule, (str, bytes)) else
-                     n.Rule(flag(keyword, rule[0]), encoded(rule[1])) for rule in items(keyword, value)]
+            rules = [rule_of(keyword, rule) for rule in items(keyword, value)]
             self._put_list(o, (n.Rule * len(rules))(*rules), len(rules))
         else:
             self._put_list(o, self._numbers(keyword, o, value, options))

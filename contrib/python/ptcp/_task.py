@@ -12,7 +12,7 @@ import select
 import threading
 
 from . import _native as n
-from ._options import Opts, encoded, flag, number, strings
+from ._options import Opts, check_of_files, encoded, flag, number, strings
 from .errors import error
 from .types import Advice, Choice, Entry, FailedFile, Probe, Progress, TransferResult
 
@@ -286,10 +286,10 @@ class _Kept(Task):
     """A task on remote files."""
 
     connections = None
+    writes = False
 
     def __init__(self, options, **callbacks):
-        if options.get("dry_run"):
-            raise ValueError("dry_run: only of transfers, and this would be done")
+        check_of_files(options, self.writes)
         super().__init__(options, **callbacks)
 
     def keep(self, host):
@@ -391,6 +391,8 @@ class Read(_Kept):
 
 class Write(_Kept):
     """A small file; the result is its Entry."""
+
+    writes = True
 
     def __init__(self, url, data, mode, mtime_ns, options, host=None, **callbacks):
         super().__init__(options, **callbacks)

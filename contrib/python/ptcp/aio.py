@@ -14,7 +14,7 @@ from .types import Advice, Entry, Plan, TransferResult
 if typing.TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._keywords import AdviceOptions, Options
+    from ._keywords import AdviceOptions, FileOptions, Options, WriteOptions
 
 
 async def _run(task):
@@ -65,50 +65,50 @@ async def recv(sources, dest, *, on_progress=None, on_warning=None, trust=None,
 
 
 async def ls(urls, *, recursive=False, hidden=False, itself=False, literal=False, host=None, trust=None,
-             **options: Unpack[Options]) -> list[Entry]:
+             **options: Unpack[FileOptions]) -> list[Entry]:
     flags = {"recursive": recursive, "hidden": hidden, "itself": itself, "literal": literal}
     return await _run(Manage("list", urls, flags, options, host=host, trust=trust))
 
 
-async def stat(url, *, host=None, trust=None, **options: Unpack[Options]) -> Entry:
+async def stat(url, *, host=None, trust=None, **options: Unpack[FileOptions]) -> Entry:
     return await _run(Stat(url, options, host=host, trust=trust))
 
 
-async def du(urls, *, host=None, trust=None, **options: Unpack[Options]) -> list[Entry]:
+async def du(urls, *, host=None, trust=None, **options: Unpack[FileOptions]) -> list[Entry]:
     return await _run(Manage("count", urls, {}, options, host=host, trust=trust))
 
 
-async def mkdir(urls, *, parents=False, host=None, trust=None, **options: Unpack[Options]) -> None:
+async def mkdir(urls, *, parents=False, host=None, trust=None, **options: Unpack[FileOptions]) -> None:
     await _run(Manage("mkdir", urls, {"parents": parents}, options, host=host, trust=trust))
 
 
-async def rmdir(urls, *, host=None, trust=None, **options: Unpack[Options]) -> None:
+async def rmdir(urls, *, host=None, trust=None, **options: Unpack[FileOptions]) -> None:
     await _run(Manage("rmdir", urls, {}, options, host=host, trust=trust))
 
 
-async def touch(urls, *, host=None, trust=None, **options: Unpack[Options]) -> None:
+async def touch(urls, *, host=None, trust=None, **options: Unpack[FileOptions]) -> None:
     await _run(Manage("touch", urls, {}, options, host=host, trust=trust))
 
 
-async def rm(urls, *, recursive=False, literal=False, host=None, trust=None, **options: Unpack[Options]) -> None:
+async def rm(urls, *, recursive=False, literal=False, host=None, trust=None, **options: Unpack[FileOptions]) -> None:
     await _run(Manage("remove", urls, {"recursive": recursive, "literal": literal}, options, host=host, trust=trust))
 
 
-async def mv(url, to, *, replace=False, host=None, trust=None, **options: Unpack[Options]) -> None:
+async def mv(url, to, *, replace=False, host=None, trust=None, **options: Unpack[FileOptions]) -> None:
     await _run(Manage("rename", [url, to], {"replace": replace}, options, host=host, trust=trust))
 
 
-async def read_ranges(url, ranges, *, on_file=None, host=None, trust=None, **options: Unpack[Options]) -> list[bytes]:
+async def read_ranges(url, ranges, *, on_file=None, host=None, trust=None, **options: Unpack[FileOptions]) -> list[bytes]:
     ranges = list(ranges)
     return await _run(Read(url, ranges, on_file, options, host=host, trust=trust)) if ranges else []
 
 
 async def sum(urls, digests="sha256", *, recursive=False, start=0, end=None, host=None, trust=None,
-              **options: Unpack[Options]) -> list[Entry]:
+              **options: Unpack[FileOptions]) -> list[Entry]:
     return await _run(Manage("sum", urls, sum_flags(digests, recursive, start, end), options, host=host, trust=trust))
 
 
-async def write(url, data, *, mode=None, mtime_ns=None, host=None, trust=None, **options: Unpack[Options]) -> Entry:
+async def write(url, data, *, mode=None, mtime_ns=None, host=None, trust=None, **options: Unpack[WriteOptions]) -> Entry:
     return await _run(Write(url, data, mode, mtime_ns, options, host=host, trust=trust))
 
 

@@ -22,7 +22,7 @@ import time
 from contextlib import contextmanager
 from urllib.parse import quote
 
-from fsspec.asyn import AsyncFileSystem, _run_coros_in_chunks, sync, sync_wrapper
+from fsspec.asyn import AsyncFileSystem, _run_coros_in_chunks, get_loop, reset_lock, sync, sync_wrapper
 from fsspec.caching import BaseCache, caches
 from fsspec.callbacks import NoOpCallback
 from fsspec.compression import compr
@@ -32,7 +32,7 @@ from fsspec.utils import stringify_path
 
 import ptcp
 from ptcp import aio
-from ptcp._options import Opts
+from ptcp._options import Opts, from_text, table
 from ptcp._task import WRITE_MAX
 
 _PORT = 7811
@@ -42,10 +42,16 @@ _LINKS_MAX = 16
 _AHEAD = 256 << 10  # bytes of the first read-ahead
 _SMALL = WRITE_MAX  # bytes of a file that is no transfer
 
-# Options that a file in one request obeys, or that are about streams and blocks, which it does not have.
-_OF_REQUESTS = {"fingerprints", "timeout_s", "wait_s", "family", "config_dir", "state_dir", "fsync", "exclusive", "if_match",
-                "no_mkpath", "streams", "max_streams", "impact_percent", "no_history", "cipher", "congestion", "retry_for_s",
-                "compress", "delta", "no_resume", "no_preflight", "no_verify", "direct_io", "inplace", "trust", "host"}
+# Options about streams and blocks, which a file in one request does not have.
+_OF_BLOCKS = {"streams", "max_streams", "impact_percent", "no_history", "cipher", "compress", "delta", "no_resume",
+              "no_preflight", "no_verify", "direct_io", "inplace"}
+# Options by which a file that was written would not be there, or another one would not be any more.
+_OF_OTHERS = {"dry_run", "remove_sources", "detach", "pipe_fd", "partial", "dest_is_file", "files", "rules", "exclusive",
+              "if_match", "update", "existing", "ignore_existing", "size_only", "delete_extra", "delete_excluded", "min_size",
+              "max_size", "newer_than", "older_than", "max_depth", "stop_after_s", "stop_at", "one_file_system", "link_dest",
+              "compare_dest", "copy_dest", "file_events", "digest"}
+
+os.register_at_fork(after_in_child=reset_lock)  # fsspec's loop has no thread there; fsspec does the same since 2023
 
 
 @contextmanager
@@ -69,8 +75,9 @@ def _has_wildcard(path):
 
 class PtcpFileSystem(AsyncFileSystem):
     """Files on the server at `host`. Options of transfers, such as fingerprints=["SHA256:.."] or streams=8, have the
-    names of ptcp.send(); trust(host, fingerprint) decides about an unknown server. `temp_dir` is the directory of
-    temporary files. Paths are literal, without escapes."""
+    names of ptcp.send(), and may be text, as in a configuration: fingerprints="SHA256:..,SHA256:..", streams="8".
+    trust(host, fingerprint) decides about an unknown server. `temp_dir` is the directory of temporary files. Paths are
+    literal, without escapes. A process that was forked may use a filesystem of its parent."""
 
     protocol = "ptcp"
     root_marker = "/"
@@ -78,13 +85,25 @@ class PtcpFileSystem(AsyncFileSystem):
     def __init__(self, host, port=None, trust=None, temp_dir=None, asynchronous=False, loop=None, batch_size=8,
                  **options):
         known = {"use_listings_cache", "listings_expiry_time", "max_paths", "skip_instance_cache", "dircache"}
-        super().__init__(asynchronous=asynchronous, loop=loop, batch_size=batch_size,
+        super().__init__(asynchronous=asynchronous, loop=loop, batch_size=int(batch_size),
                          **{k: options.pop(k) for k in known & set(options)})
+        options = {k: from_text(k, v) for k, v in options.items() if v is not None}
+        for keyword in sorted(_OF_OTHERS & set(options)):
+            raise TypeError(f"{keyword}: an option of ptcp.send(), not of a filesystem")
         Opts(ptcp._native.ptcp(), options)  # TypeError now rather than at the first use
         self.host, self.port, self.temp_dir = host, int(port or _PORT), temp_dir
         self.options = {**options, "trust": trust}
-        self._here = {**self.options, "host": ptcp.Host()}  # one connection for one operation after the other
-        self._requests = _OF_REQUESTS >= {k for k, v in options.items() if v is not None}
+        kept = {"trust": trust, "host": ptcp.Host()}  # one connection for one operation after the other
+        self._here = {**{k: v for k, v in options.items() if table()[k].of_files}, **kept}
+        self._small = {**{k: v for k, v in options.items() if table()[k].of_writing}, **kept}
+        self._requests = set(self._small) | _OF_BLOCKS >= set(options)
+
+    @property
+    def loop(self):
+        if self._pid != os.getpid():  # forked: the thread of the loop is that of the parent
+            self._pid = os.getpid()
+            self._loop = None if self.asynchronous else get_loop()
+        return super().loop
 
     # ---- Paths ----
 
@@ -328,7 +347,7 @@ class PtcpFileSystem(AsyncFileSystem):
     async def _put_small(self, path, data, mode, bits=None, mtime_ns=None):
         with _os_errors(path):
             await aio.write(self._url(self._literal(path)), data, mode=bits, mtime_ns=mtime_ns,
-                            **{**self._here, **_creating(mode == "create")})
+                            **{**self._small, **_creating(mode == "create")})
 
     def _literal(self, path):
         """A path that ends with a slash names no file."""
@@ -462,7 +481,7 @@ class PtcpFileSystem(AsyncFileSystem):
         info = await self._info(path1)
         if info["type"] == "directory":
             if info["islink"]:
-                raise IsADirectoryError(errno.EISDIR, "A symbolic link to a directory (copy its target)", path1)
+                raise self._links_to_directory(path1)
             await self._makedirs(path2, exist_ok=True)
             return
         if info["size"] <= _SMALL and self._requests and not info["islink"]:
@@ -475,13 +494,20 @@ class PtcpFileSystem(AsyncFileSystem):
         with self._temporary() as folder:
             await self._put_file(await self._fetch(path1, folder), path2)
 
+    @staticmethod
+    def _links_to_directory(path):
+        return IsADirectoryError(errno.EISDIR, "A symbolic link to a directory (copy its target)", path)
+
     async def _copy(self, path1, path2, recursive=False, on_error=None, maxdepth=None, **kwargs):
         """A whole directory is received and sent, with its links as links. Otherwise links to files are followed."""
         if isinstance(path1, str) and isinstance(path2, str) and not _has_wildcard(path1):
-            if (await self._info(path1))["type"] != "directory":
+            info = await self._info(path1)
+            if info["type"] != "directory":
                 path2 = await self._named(path1, path2)
             elif recursive and maxdepth is None:
                 return await self._copy_tree(path1, path2)
+            elif info["islink"]:
+                raise self._links_to_directory(path1)
         more = {} if maxdepth is None else {"maxdepth": maxdepth}
         await super()._copy(path1, path2, recursive=recursive, on_error=on_error or "raise", **more, **kwargs)
 
@@ -663,7 +689,7 @@ class _Writer(_Sent, io.BufferedRandom):
                 if os.path.getsize(self._file) <= _SMALL and self.fs._requests:
                     with open(self._file, "rb") as f:
                         ptcp.write(self.fs._url(self.fs._literal(self.path)), f.read(),
-                                   **{**self.fs._here, **_creating(self.mode_of_open == "xb")})
+                                   **{**self.fs._small, **_creating(self.mode_of_open == "xb")})
                     return
                 ptcp.send([self._file], self.fs._url(self.path), dest_is_file=True,
                           **{**self.fs.options, **_creating(self.mode_of_open == "xb")})

@@ -8,12 +8,14 @@ import hashlib
 import os
 import pickle
 import tempfile
+import traceback
 import unittest
+from signal import alarm
 
 import fsspec
 
 import ptcp
-from ptcp import aio
+from ptcp import _options, aio
 from ptcp.filesystem import PtcpFileSystem
 
 URL, ROOT = os.environ["PTCP_URL"], os.environ["PTCP_ROOT"]
@@ -460,6 +462,78 @@ class Filesystem(Case):
         with self.assertRaises(ConnectionError):
             PtcpFileSystem("127.0.0.1", port=1, wait_s=0).ls("/")
 
+    def test_options_as_text(self):
+        """As configurations have them, which know no other types."""
+        path = self.served("a")
+        text = {"port": str(self.fs.port), "fingerprints": f"{TRUST['fingerprints'][0]}, ", "timeout_s": "20", "streams": "2",
+                "max_streams": "3", "no_history": "true", "direct_io": "False", "fsync": "none"}
+        fs = PtcpFileSystem(self.fs.host, **text, temp_dir=self.temp, skip_instance_cache=True)
+        self.assertEqual(fs.options, {**TRUST, "timeout_s": 20.0, "streams": 2, "max_streams": 3, "no_history": True,
+                                      "direct_io": False, "fsync": "none", "trust": None})
+        self.assertEqual(fs.cat_file(path), b"0123456789")
+        for wrong in {"streams": "many"}, {"no_history": "perhaps"}, {"timeout_s": "soon"}, {"fsync": "always"}, {"streams": "1000"}:
+            with self.assertRaisesRegex(ValueError, next(iter(wrong))):
+                PtcpFileSystem("h", **wrong, skip_instance_cache=True)
+        for keyword in _options.table():
+            for value in "", "x", "1", "true", ",":
+                with contextlib.suppress(ValueError, TypeError):
+                    PtcpFileSystem("h", **{keyword: value}, skip_instance_cache=True)
+
+    def test_every_option_writes(self):
+        """Whatever options a filesystem takes: what it has written is there, and a source remains."""
+        local = os.path.join(self.dir, "local")
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.dir)  # for options that name a directory
+        taken = 0
+        for keyword, o in _options.table().items():
+            if o.type not in (_options.SWITCH, _options.TEXT, _options.UINT32, _options.UINT64, _options.DOUBLE):
+                continue
+            value = {_options.SWITCH: not o.initial, _options.TEXT: "2020-01-01"}.get(o.type, o.min + 1)
+            value = int(value) if o.type in (_options.UINT32, _options.UINT64) else value
+            try:
+                fs = PtcpFileSystem(self.fs.host, port=self.fs.port, temp_dir=self.temp, skip_instance_cache=True,
+                                    **{**TRUST, "retry_for_s": 0, keyword: value})
+            except (TypeError, ValueError):
+                continue
+            for size in 5, (1 << 20) + 1:
+                self.served("target", b"old content, of another size")
+                with open(local, "wb") as f:
+                    f.write(os.urandom(size))
+                with open(local, "rb") as f:
+                    new = f.read()
+                os.utime(local, (0, 0))
+                try:
+                    fs.put_file(local, f"{self.at}/target")
+                except (OSError, ptcp.Error):  # an option such as a config_dir without an identity
+                    continue
+                taken += 1
+                with self.subTest(keyword, size=size):
+                    self.assertEqual(self.content("target"), new)
+                    self.assertTrue(os.path.exists(local))
+        self.assertGreater(taken, 30)
+
+    def test_forked(self):
+        """As the workers of torch's DataLoader use a filesystem that they inherit."""
+        path = self.served("a")
+        self.assertEqual(self.fs.cat_file(path), b"0123456789")  # the thread of fsspec's loop runs
+        file = self.fs.open(path)
+        child = os.fork()
+        if child == 0:
+            try:
+                alarm(30)
+                assert self.fs.cat_file(path) == b"0123456789"
+                assert self.fs.glob(f"{self.at}/*") == [path] and file.read() == b"0123456789"
+                self.fs.pipe(f"{self.at}/child", b"child")
+                assert fsspec.filesystem("ptcp", host=self.fs.host, port=self.fs.port, **TRUST).exists(path)
+                os._exit(0)
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.assertEqual(self.fs.cat_file(f"{self.at}/child"), b"child")
+        file.close()
+
     def test_asynchronous(self):
         path = self.served("a")
 
@@ -478,6 +552,9 @@ class Filesystem(Case):
                              target_options={"host": self.fs.host, "port": self.fs.port, **TRUST}) as f:
                 self.assertEqual(f.read(), b"0123456789")
         self.assertEqual((len(self.received), len(self.requested)), (0, 1))
+        with fsspec.open(f"blockcache://{path}", target_protocol="ptcp", cache_storage=f"{self.dir}/blocks", block_size=4,
+                         target_options={"host": self.fs.host, "port": str(self.fs.port), **TRUST}) as f:
+            self.assertEqual((f.read(3), f.seek(-2, 2), f.read()), (b"012", 8, b"89"))
 
 
 if __name__ == "__main__":

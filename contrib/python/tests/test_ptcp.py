@@ -10,10 +10,12 @@ import hashlib
 import errno
 import json
 import math
+import operator
 import os
 import re
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import typing
@@ -60,6 +62,18 @@ class Case(unittest.TestCase):
             for v, h in zip(value, typing.get_args(hint)) if type(value) is tuple else [(value, hint)]:
                 if v is None:
                     self.assertIn(type(None), typing.get_args(h), f"{type(result).__name__}.{name}: None")
+
+
+def example(o):
+    """A value that the option takes, and that is not its initial one."""
+    return {_options.SWITCH: not o.initial, _options.WORD: o.words[-1] if o.words else "", _options.DOUBLE: o.max,
+            _options.INT: int(o.max), _options.UNSIGNED: int(o.max), _options.UINT32: int(o.max), _options.UINT64: int(o.max),
+            _options.TEXT: TEXT_EXAMPLES.get(o.member, o.words[-1] if o.words else "1"),
+            _options.TEXTS: TRUST["fingerprints"] if o.member == "fingerprints" else ["a"], _options.DOUBLES: [1.0],
+            _options.UINT64S: [1], _options.RULES: [(False, "*.o")]}[o.type]
+
+
+TEXT_EXAMPLES = {"rate": "1Mbit/s"}
 
 
 class Proxy:
@@ -232,9 +246,6 @@ class Transfers(Case):
             self.assertEqual((self.content(path), e.bytes, e.type), (data, len(data), "file"))
             self.assertEqual(ptcp.stat(url, **here), ptcp.ls(url, itself=True, literal=True, **here)[0])
             self.assertEqual(ptcp.stat(url, **here).version, e.version)
-        for work in (lambda **o: ptcp.rm(url, **o)), (lambda **o: ptcp.write(url, b"x", **o)), (lambda **o: ptcp.ls(url, **o)):
-            with self.assertRaises(ValueError):
-                work(dry_run=True, **here)
         self.assertEqual(self.content(path), data)
         for wrong in 7, True, "text", None:
             with self.assertRaises(TypeError):
@@ -251,7 +262,7 @@ class Transfers(Case):
             ptcp.write(f"{URL}/written", b"x", **here)
         with self.assertRaises(FileNotFoundError):
             ptcp.write(f"{URL}/no/x", b"x", no_mkpath=True, **here)
-        for wrong in dict(mode=0o1000), dict(mode=-1), dict(if_match="x"), dict(rate="1Mbit/s"):
+        for wrong in dict(mode=0o1000), dict(mode=-1), dict(if_match="x"):
             with self.assertRaises((ValueError, ptcp.UsageError)):
                 ptcp.write(url, b"x", **{**here, **wrong})
         with self.assertRaises(ptcp.UsageError):
@@ -266,17 +277,48 @@ class Transfers(Case):
         ptcp.rmdir(f"{URL}/written", **here)
         self.assertFalse(os.path.exists(os.path.join(ROOT, "written")))
 
+    def test_refuses_options_of_transfers(self):
+        """Work on files takes no option that it would not obey, and does nothing then; the library refuses the same."""
+        path, url = os.path.join(ROOT, "refusing"), f"{URL}/refusing"
+        ptcp.write(url, b"kept", **TRUST)
+        for name, o in _options.table().items():
+            if o.type == _options.CALLBACK:
+                continue
+            value = example(o)
+            for work, takes in self.works(url):
+                if not takes(o):
+                    with self.assertRaisesRegex(TypeError, name):
+                        work(**{name: value}, **TRUST)
+            opts = _options.Opts(_native.ptcp(), {name: value, **({o.value: ["h"]} if o.value in _options.table() else {})})
+            lib, err, handle = _native.ptcp(), _native.Err(), ctypes.c_void_p()
+            r = lib.ptcp_manage_new(ctypes.byref(handle), opts.pointer, 1, (ctypes.c_char_p * 1)(url.encode()), 1, None,
+                                    ctypes.byref(err))
+            lib.ptcp_task_free(handle)
+            self.assertEqual(r == 0, o.of_files, f"{name}: {err.msg}")
+        self.assertEqual((self.content(path), os.path.exists(path + "-2")), (b"kept", False))
+
+    @staticmethod
+    def works(url):
+        """Each operation on files, as a function of its options, and whether it takes an option."""
+        files, writing = operator.attrgetter("of_files"), operator.attrgetter("of_writing")
+        return [(lambda **o: ptcp.ls(url, **o), files), (lambda **o: ptcp.stat(url, **o), files),
+                (lambda **o: ptcp.du(url, **o), files), (lambda **o: ptcp.mkdir(url + "-2", **o), files),
+                (lambda **o: ptcp.rmdir(url, **o), files), (lambda **o: ptcp.touch(url, **o), files),
+                (lambda **o: ptcp.rm(url, **o), files), (lambda **o: ptcp.mv(url, url + "-2", **o), files),
+                (lambda **o: ptcp.read_ranges(url, [(0, 1)], **o), files), (lambda **o: ptcp.sum(url, **o), files),
+                (lambda **o: ptcp.write(url, b"x", **o), writing)]
+
     def test_loses_no_change(self):
         """Four writers, each of which adds to a counter by replacing the version that it has read."""
         url = f"{URL}/counter"
         ptcp.write(url, b"0", **TRUST)
 
         def add(times):
-            here = {"host": ptcp.Host(), "fsync": "none", **TRUST}
+            here = {"host": ptcp.Host(), **TRUST}
             while times > 0:
                 version, number = ptcp.stat(url, **here).version, int(ptcp.read_ranges(url, [(None, None)], **here)[0])
                 try:
-                    ptcp.write(url, b"%d" % (number + 1), if_match=version, **here)
+                    ptcp.write(url, b"%d" % (number + 1), if_match=version, fsync="none", **here)
                     times -= 1
                 except ptcp.RefusedError as e:
                     self.assertEqual(e.errno, errno.ESTALE)
@@ -596,6 +638,16 @@ class Options(Case):
                     for value in ("a,b", b"a", 1, True):
                         with self.assertRaises(TypeError):
                             _options.Opts(_native.ptcp(), {keyword: value})
+
+    def test_crashes(self):
+        """By no value of any argument of any function; SEED and COUNT find others."""
+        self.file("file", 10)
+        seed, count = os.environ.get("SEED", "1"), os.environ.get("COUNT", "400")
+        fuzz = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fuzz.py")
+        done = subprocess.run([sys.executable, "-W", "error", fuzz, seed, count], cwd=self.dir, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, errors="replace")
+        self.assertEqual(done.returncode, 0, f"{done.stdout[-2000:]}{done.stderr[-3000:]}")
+        self.assertEqual(len(done.stdout.splitlines()), int(count))
 
     def test_unknown(self):
         for keyword in ("size", "log", "arg", "install", "n_files", "n_mover_hosts", "mover_n_hosts", "pipe_ended", "stream"):
