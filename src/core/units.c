@@ -15,16 +15,17 @@ struct unit {
 
 static const struct unit size_units[] = {
 	{ "", 1 }, { "B", 1 },
-	{ "kB", 1e3 }, { "MB", 1e6 }, { "GB", 1e9 }, { "TB", 1e12 },
+	{ "kB", 1e3 }, { "MB", 1e6 }, { "GB", 1e9 }, { "TB", 1e12 }, { "PB", 1e15 },
 	{ "KiB", 1024.0 }, { "MiB", 1048576.0 }, { "GiB", 1073741824.0 },
-	{ "TiB", 1099511627776.0 },
+	{ "TiB", 1099511627776.0 }, { "PiB", 1125899906842624.0 },
 	{ NULL, 0 }
 };
 static const struct unit rate_units[] = {
 	{ "", 1 }, { "bit/s", 1 }, { "kbit/s", 1e3 }, { "Mbit/s", 1e6 },
-	{ "Gbit/s", 1e9 },
-	{ "B/s", 8 }, { "kB/s", 8e3 }, { "MB/s", 8e6 }, { "GB/s", 8e9 },
+	{ "Gbit/s", 1e9 }, { "Tbit/s", 1e12 },
+	{ "B/s", 8 }, { "kB/s", 8e3 }, { "MB/s", 8e6 }, { "GB/s", 8e9 }, { "TB/s", 8e12 },
 	{ "KiB/s", 8 * 1024.0 }, { "MiB/s", 8 * 1048576.0 }, { "GiB/s", 8 * 1073741824.0 },
+	{ "TiB/s", 8 * 1099511627776.0 },
 	{ NULL, 0 }
 };
 static const struct unit time_units[] = {
@@ -223,7 +224,7 @@ const char *units_size_text(char *buf, uint64_t bytes)
 {
 	static const struct unit shown[] = {
 		{ "B", 1 }, { "kB", 1e3 }, { "MB", 1e6 }, { "GB", 1e9 },
-		{ "TB", 1e12 }, { NULL, 0 }
+		{ "TB", 1e12 }, { "PB", 1e15 }, { NULL, 0 }
 	};
 	return scaled(buf, (double)bytes, shown);
 }
@@ -231,7 +232,8 @@ const char *units_size_text(char *buf, uint64_t bytes)
 const char *units_rate_text(char *buf, double bps)
 {
 	static const struct unit shown[] = {
-		{ "bit/s", 1 }, { "kbit/s", 1e3 }, { "Mbit/s", 1e6 }, { "Gbit/s", 1e9 }, { NULL, 0 }
+		{ "bit/s", 1 }, { "kbit/s", 1e3 }, { "Mbit/s", 1e6 }, { "Gbit/s", 1e9 },
+		{ "Tbit/s", 1e12 }, { NULL, 0 }
 	};
 	return scaled(buf, bps > 0 ? bps : 0, shown);
 }

@@ -10,8 +10,9 @@
 
 /* Parse all of `text`: a decimal number, optional spaces, an optional unit; no sign, no exponent. Return 0,
  * or -1 if malformed or out of range, with *out untouched.
- *   size  bytes  B kB MB GB TB (1000), KiB MiB GiB TiB (1024); bare: bytes
- *   rate  bit/s  bit/s kbit/s Mbit/s Gbit/s, B/s kB/s MB/s GB/s (1000), KiB/s MiB/s GiB/s (1024); bare: bit/s
+ *   size  bytes  B kB MB GB TB PB (1000), KiB MiB GiB TiB PiB (1024); bare: bytes
+ *   rate  bit/s  bit/s kbit/s Mbit/s Gbit/s Tbit/s, B/s kB/s MB/s GB/s TB/s (1000), KiB/s MiB/s GiB/s TiB/s (1024);
+ *                bare: bit/s
  *   time  ns     s ms m h d;                                   bare: seconds
  * Units are accepted in any case, except for the B of a rate in bytes; "m" is minutes. */
 int units_parse_size(const char *text, uint64_t *bytes);

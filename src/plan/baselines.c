@@ -241,6 +241,7 @@ void method_baselines(struct sandbox *run, const struct graph *n, bool best_path
 	if (!choose_all(&s, best_path, &bad)) {
 		if (pieces == NULL)
 			return;
+		infeasible_unreachable(run, n, false);
 		sandbox_fail(run, PTCP_EINFEASIBLE, "source %s has no %s to %s with a rate above 0",
 		    graph_name(n, bad), name, graph_name(n, n->dest));
 	}

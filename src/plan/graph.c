@@ -129,10 +129,24 @@ static int by_ends(const void *a, const void *b)
 	return x->from != y->from ? x->from - y->from : x->to - y->to;
 }
 
+/* The links that cross a limit of 0, which no window raises. */
+static char *blocked_links(struct sandbox *run, const struct ptcp_overlay *c)
+{
+	char *blocked = sandbox_alloc(run, c->nlinks, 1);
+	size_t i, k;
+
+	for (i = 0; i < c->nlinks; i++)
+		blocked[i] = c->hosts[c->links[i].from].egress_bps == 0 || c->hosts[c->links[i].to].ingress_bps == 0;
+	for (i = 0; i < c->ngroups; i++)
+		for (k = 0; c->groups[i].rate_bps == 0 && k < c->groups[i].nlinks; k++)
+			blocked[c->groups[i].links[k]] = 1;
+	return blocked;
+}
+
 static void read_links(struct sandbox *run, struct graph *n)
 {
 	const struct ptcp_overlay *c = n->overlay;
-	char *has_window = sandbox_alloc(run, c->nlinks, 1);
+	char *has_window = sandbox_alloc(run, c->nlinks, 1), *blocked = blocked_links(run, c);
 	size_t i, rows = 0;
 	int h, row = 0;
 
@@ -153,6 +167,8 @@ static void read_links(struct sandbox *run, struct graph *n)
 			sandbox_fail(run, PTCP_ECONFIG, "%s:%d:%d: link %s>%s: expected 'rate' "
 			    "(ptcp links measures it)", c->file, l->mark.line, l->mark.column,
 			    graph_name(n, l->from), graph_name(n, l->to));
+		if (blocked[i])
+			continue;
 		*a = (struct graph_arc){ .from = l->from, .to = l->to, .link = (int)i,
 			.rate = bytes_per_s(l->rate_bps), .windowed = -1 };
 		if (has_window[i]) {

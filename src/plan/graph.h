@@ -44,7 +44,7 @@ struct graph {
 
 /* Fails the run with PTCP_ECONFIG for an unknown rate or size. Leaves out arcs of no use to any plan: into
  * hosts that do not relay, out of hosts without data to send, out of the destination, and arcs that never
- * have a rate. */
+ * have a rate, or cross a limit of 0. */
 struct graph *graph_new(struct sandbox *run, const struct ptcp_overlay *o);
 
 /* Rate of an arc from graph.time[interval] on. */

@@ -32,7 +32,37 @@ static char *reachable(struct sandbox *run, const struct graph *n, int interval,
 	return can;
 }
 
-static const char *explain_unreachable(const struct graph *n, int h, bool slots, char *buf, size_t size)
+static void name_overlay_limit(const struct graph *n, size_t i, char *buf, size_t size)
+{
+	int index;
+	enum limits_kind kind = limits_kind(n->overlay, i, &index);
+
+	if (kind == LIMITS_SHARED)
+		snprintf(buf, size, "shared bottleneck %d", index + 1);
+	else
+		snprintf(buf, size, "%s of %s", kind == LIMITS_INGRESS ? "ingress" : "egress",
+		    graph_name(n, index));
+}
+
+/* Why the graph has no arc for a link. */
+static void explain_left_out(struct sandbox *run, const struct graph *n, int link, char *buf, size_t size)
+{
+	const struct ptcp_overlay *c = n->overlay;
+	size_t max = limits_max_of_link(c), *of = sandbox_alloc(run, max, sizeof *of), i;
+	char name[CONF_NAME_MAX_BYTES + 40];
+	const char *to = graph_name(n, c->links[link].to);
+	size_t count = limits_of_link(c, link, of, max);
+
+	snprintf(buf, size, "its link to %s never has a rate above 0", to);
+	for (i = 1; i < count; i++)
+		if (limits_outside_bps(c, of[i]) == 0) {
+			name_overlay_limit(n, of[i], name, sizeof name);
+			snprintf(buf, size, "its link to %s crosses the %s, which has a rate of 0", to, name);
+		}
+}
+
+static const char *explain_unreachable(struct sandbox *run, const struct graph *n, int h, bool slots, char *buf,
+    size_t size)
 {
 	const struct ptcp_overlay *c = n->overlay;
 	size_t i;
@@ -51,7 +81,7 @@ static const char *explain_unreachable(const struct graph *n, int h, bool slots,
 			snprintf(buf, size, "relay %s has no storage for a slot's data",
 			    c->hosts[l->to].name);
 		else if (graph_find(n, h, l->to) < 0)
-			snprintf(buf, size, "its link to %s never has a rate above 0", c->hosts[l->to].name);
+			explain_left_out(run, n, (int)i, buf, size);
 		else
 			snprintf(buf, size, "none of its relays can reach %s", graph_name(n, n->dest));
 	}
@@ -67,9 +97,9 @@ void infeasible_unreachable(struct sandbox *run, const struct graph *n, bool slo
 
 	for (h = 0; h < n->nhosts; h++)
 		if (n->host[h].data > 0 && !can[h])
-			sandbox_fail(run, PTCP_EINFEASIBLE, "source %s cannot reach %s: %s (add a link, or "
+			sandbox_fail(run, PTCP_EINFEASIBLE, "source %s cannot reach %s: %s (add a link, raise a rate of 0, or "
 			    "'relay: true' for hosts that may forward)", graph_name(n, h),
-			    graph_name(n, n->dest), explain_unreachable(n, h, slots, why, sizeof why));
+			    graph_name(n, n->dest), explain_unreachable(run, n, h, slots, why, sizeof why));
 }
 
 static void name_link(const struct graph *n, int link, char *buf, size_t size)
@@ -149,14 +179,7 @@ static void name_limit(const struct graph *n, const struct time_grid *g, const s
 			name_window(w, buf + k + 2, size - k - 2);
 		}
 	} else if (l->limit >= 0) {
-		int index;
-		enum limits_kind kind = limits_kind(n->overlay, n->limit[l->limit].of, &index);
-
-		if (kind == LIMITS_SHARED)
-			snprintf(buf, size, "shared bottleneck %d", index + 1);
-		else
-			snprintf(buf, size, "%s of %s", kind == LIMITS_INGRESS ? "ingress" : "egress",
-			    graph_name(n, index));
+		name_overlay_limit(n, n->limit[l->limit].of, buf, size);
 	} else {
 		snprintf(buf, size, "storage of %s", graph_name(n, l->host));
 	}

@@ -193,10 +193,17 @@ static void texts(void **state)
 	assert_string_equal(units_size_text(b, 1500), "1.50 kB");
 	assert_string_equal(units_size_text(b, 1500000000), "1.50 GB");
 	assert_string_equal(units_size_text(b, 999999999), "1.00 GB");
-	assert_string_equal(units_size_text(b, UINT64_MAX), "18446744 TB");
+	assert_string_equal(units_size_text(b, UINT64_MAX), "18447 PB");
 	assert_string_equal(units_rate_text(b, 412e6), "412 Mbit/s");
-	assert_string_equal(units_rate_text(b, 4e12), "4000 Gbit/s");
+	assert_string_equal(units_rate_text(b, 4e12), "4.00 Tbit/s");
 	assert_string_equal(units_rate_text(b, -1), "0 bit/s");
+	for (uint64_t v = 1; v < UINT64_MAX / 20; v *= 10) { /* each unit that is shown is read */
+		uint64_t size, rate;
+
+		assert_int_equal(units_parse_size(units_size_text(b, v), &size), 0);
+		assert_int_equal(units_parse_rate(units_rate_text(b, (double)v), &rate), 0);
+		assert_true(size == v && rate == v);
+	}
 	assert_string_equal(units_time_text(b, 0.25), "0.25 s");
 	assert_string_equal(units_time_text(b, 59.4), "59 s");
 	assert_string_equal(units_time_text(b, 61), "1 m 01 s");

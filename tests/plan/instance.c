@@ -23,6 +23,12 @@ static bool chance(uint64_t *s, double p)
 	return (double)(inst_random(s) >> 11) / 9007199254740992.0 < p;
 }
 
+/* A rate from lo on, or rarely, 0. */
+static int limit(uint64_t *s, int lo, int hi)
+{
+	return chance(s, 0.05) ? 0 : inst_between(s, lo, hi);
+}
+
 static void make_hosts(struct inst *in, const struct inst_kind *k, uint64_t *s)
 {
 	int sources = inst_between(s, 1, k->hosts > 2 ? k->hosts * 2 / 3 : 1), h;
@@ -35,9 +41,9 @@ static void make_hosts(struct inst *in, const struct inst_kind *k, uint64_t *s)
 		if (in->relay[h] && k->storage && chance(s, 0.6))
 			in->storage[h] = inst_between(s, 0, 3) == 0 ? 0 : inst_between(s, 1, 2000);
 		if (k->limits && chance(s, 0.3))
-			in->ingress[h] = inst_between(s, 50, 3000);
+			in->ingress[h] = limit(s, 50, 3000);
 		if (k->limits && chance(s, 0.3))
-			in->egress[h] = inst_between(s, 50, 3000);
+			in->egress[h] = limit(s, 50, 3000);
 	}
 }
 
@@ -49,7 +55,7 @@ static void make_groups(struct inst *in, const struct inst_kind *k, uint64_t *s)
 		struct inst_group *gr = &in->group[g];
 		int want = inst_between(s, 2, GROUP_LINKS_MAX);
 
-		gr->rate = inst_between(s, 50, 1500);
+		gr->rate = limit(s, 50, 1500);
 		for (i = 0; i < want; i++) {
 			l = inst_between(s, 0, in->nlinks - 1);
 			for (j = 0; j < gr->nlinks && gr->link[j] != l; j++)
@@ -110,8 +116,7 @@ void inst_make(struct inst *in, const struct inst_kind *k, uint64_t seed)
 	for (i = 0; i < k->hosts; i++)
 		for (j = 0; j < k->hosts; j++)
 			if (i != j && (chance(&s, k->density) || (j == 0 && chance(&s, 0.7))))
-				in->link[in->nlinks++] = (struct inst_link){ i, j,
-					inst_between(&s, 10, 1000) };
+				in->link[in->nlinks++] = (struct inst_link){ i, j, limit(&s, 10, 1000) };
 	if (in->nlinks == 0)
 		in->link[in->nlinks++] = (struct inst_link){ 1, 0, 100 };
 	make_groups(in, k, &s);

@@ -269,6 +269,44 @@ static void says_why_infeasible(void **state)
 	ptcp_overlay_free(o);
 }
 
+/* A rate of 0, wherever an overlay may have one, is no path for any method, and named. */
+static void rates_of_zero(void **state)
+{
+	static const struct {
+		const char *dest, *source, *relay, *direct, *in, *out, *more, *why;
+	} places[] = {
+		{ "", "", "", "0", "0", "1Mbit/s", "", "its link to K never has" },
+		{ "", "", "", "0", "1Mbit/s", "0", "", "none of its relays can reach D" },
+		{ ", ingress: 0", "", "", "1Mbit/s", "1Mbit/s", "1Mbit/s", "", "can reach D" },
+		{ "", ", egress: 0", "", "1Mbit/s", "1Mbit/s", "1Mbit/s", "", "crosses the egress of A, which" },
+		{ "", "", ", ingress: 0", "0", "1Mbit/s", "1Mbit/s", "", "crosses the ingress of K, which" },
+		{ "", "", ", egress: 0", "0", "1Mbit/s", "1Mbit/s", "", "none of its relays can reach D" },
+		{ "", "", "", "1Mbit/s", "1Mbit/s", "1Mbit/s", "shared: [{rate: 0, links: [A>D, A>K]}]",
+			"crosses the shared bottleneck 1, which" },
+		{ "", "", "", "0", "1Mbit/s", "1Mbit/s", "windows: [{link: K>D, from: 0s, rate: 0}]",
+			"none of its relays can reach D" },
+		{ "", "", "", "1Mbit/s", "0", "0", "windows: [{link: A>D, from: 0s, rate: 0}]", "its link to K never has" },
+	};
+	char text[600];
+	struct got g;
+	size_t i;
+	int m;
+
+	(void)state;
+	for (i = 0; i < sizeof places / sizeof *places; i++) {
+		snprintf(text, sizeof text, "destination: D\nhosts: {D: {address: d%s}, A: {data: 1MB%s}, K: {relay: true%s}}\n"
+		    "links: [{from: A, to: D, rate: %s}, {from: A, to: K, rate: %s}, {from: K, to: D, rate: %s}]\n%s\n",
+		    places[i].dest, places[i].source, places[i].relay, places[i].direct, places[i].in, places[i].out,
+		    places[i].more);
+		for (m = 0; m <= PTCP_PLAN_PIPELINED; m++) {
+			g = plan_text(text, (enum ptcp_plan_method)m);
+			if (g.code != PTCP_EINFEASIBLE || strstr(g.msg, places[i].why) == NULL)
+				fail_msg("%s: %d, %s, without '%s':\n%s", ptcp_plan_method_name((enum ptcp_plan_method)m), g.code,
+				    g.msg, places[i].why, text);
+		}
+	}
+}
+
 static void says_which_window(void **state)
 {
 	/* The link closes for good after 10 s, half way. */
@@ -414,6 +452,7 @@ int main(void)
 		cmocka_unit_test(least_relayed_then_least_storage),
 		cmocka_unit_test(only_relays_pass_on),
 		cmocka_unit_test(says_why_infeasible),
+		cmocka_unit_test(rates_of_zero),
 		cmocka_unit_test(says_which_window),
 		cmocka_unit_test(what_if),
 		cmocka_unit_test(unknown_numbers_are_errors),
