@@ -239,7 +239,7 @@ uninstall:
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y Makefile)
 export SOURCE_DATE_EPOCH
 DIST := ptcp-$(VERSION)
-.PHONY: dist dist-sources dist-static deb rpm oci release
+.PHONY: dist dist-sources dist-static deb rpm wheel oci release
 dist: dist-sources dist-static
 
 dist-sources:
@@ -255,6 +255,11 @@ deb: dist-sources
 # make rpm: build RPM packages in build/rpm; ARGS=--nodeps: without a database of the required packages
 rpm: dist-sources
 	$(Q)contrib/rpm/build $(DIST) $(BUILD) $(ARGS)
+
+# make wheel: build a Python wheel with libraries and executable, and an sdist, in build/wheel; PYTHON=python3 with auditwheel
+PYTHON ?= python3
+wheel: all
+	$(Q)contrib/wheel $(BUILD) $(PYTHON)
 
 # make oci: build a container image of the server, with podman, buildah or docker
 oci:

@@ -6,6 +6,8 @@ import ctypes as c
 import functools
 import os
 
+from ._command import BUNDLED
+
 u64, f64, text = c.c_uint64, c.c_double, c.c_char_p
 ABI = 0  # SOVERSION of the libraries
 PLAN_METHODS = ("direct", "best-path", "coordinated", "pipelined")
@@ -220,7 +222,7 @@ _PLAN = {
 
 def _load(name, functions):
     file = f"{name}.so.{ABI}"
-    folder = os.environ.get("PTCP_LIBDIR")
+    folder = os.environ.get("PTCP_LIBDIR") or (BUNDLED if os.path.isdir(BUNDLED) else None)
     try:
         lib = c.CDLL(os.path.join(folder, file) if folder else file)
     except OSError as e:

@@ -51,7 +51,7 @@ _OF_OTHERS = {"dry_run", "remove_sources", "detach", "pipe_fd", "partial", "dest
               "max_size", "newer_than", "older_than", "max_depth", "stop_after_s", "stop_at", "one_file_system", "link_dest",
               "compare_dest", "copy_dest", "file_events", "digest"}
 
-os.register_at_fork(after_in_child=reset_lock)  # fsspec's loop has no thread there; fsspec does the same since 2023
+os.register_at_fork(after_in_child=reset_lock)  # fsspec's loop has no thread there; older versions of fsspec forget that
 
 
 @contextmanager
