@@ -40,9 +40,24 @@ static double limit_ratio(unsigned i)
 
 /* ---- Likelihoods, as logarithms ---- */
 
-static double tailed(double off, double sd, double tail)
+/* The square of a deviation, and its logarithm: a root for each of 10,000 hypotheses took a fifth of a judgment. */
+struct variance {
+	double square, log;
+};
+
+static struct variance variance(double square)
 {
-	return -(tail + 1) / 2 * log1p(off * off / (sd * sd * tail)) - log(sd);
+	return (struct variance){ square, log(square) };
+}
+
+static double square(double sd)
+{
+	return sd * sd;
+}
+
+static double tailed(double off, struct variance v, double tail)
+{
+	return -(tail + 1) / 2 * log1p(off * off / (v.square * tail)) - v.log / 2;
 }
 
 static double unit(double x)
@@ -54,15 +69,15 @@ static double unit(double x)
 
 /* Streams beside competing flows need several cycles to reach a fair share. Logarithm of the share over the mean rate
  * of the level: on 22 paths 0.1 in the median, but 0.3 to 1.5 with windows whose cycles last 4 s and more. */
-static double expected_lag(const struct belief_point *p, const struct evidence *e, const struct evidence_level *l)
+static double expected_lag(const struct belief_point *p, const struct evidence *e, const struct evidence_level *l,
+    double expected_bps)
 {
 	double cycle;
 
 	if (!belief_has_others(p) || p->kind == EVIDENCE_ALL_LIMITED || e->growth == EVIDENCE_MODEL || l->rtt_s <= 0 ||
 	    !(l->time_s > 0))
 		return 0;
-	cycle = evidence_cycle_s(belief_point_bps(p, l->probe.streams) / l->probe.streams, l->rtt_s,
-	    SEGMENT_BYTES, e->growth);
+	cycle = evidence_cycle_s(expected_bps / l->probe.streams, l->rtt_s, SEGMENT_BYTES, e->growth);
 	return fmin(fmax(BELIEF_LAG_SLOPE * (cycle - BELIEF_LAG_FROM_S) / l->time_s, 0), BELIEF_LAG_MOST);
 }
 
@@ -120,36 +135,70 @@ static double kept_full(const struct evidence_level *l, const struct evidence *e
 	    unit(low_s / longest_s / BELIEF_KEPT_QUEUE_FROM - 1);
 }
 
+/* Facts of a level that no hypothesis changes. */
+struct level_errors {
+	struct variance alone, beside; /* of the rate, on an idle path and beside competing flows */
+	struct variance lost;          /* of the rate that losses explain */
+	double full;                   /* kept_full() */
+	double most;                   /* no hypothesis has more from the rates of this level and the following ones */
+};
+
+static void errors_of(struct level_errors *out, const struct evidence *e)
+{
+	double most = 0;
+	size_t i;
+
+	for (i = e->n; i-- > 0;) {
+		const struct evidence_level *l = &e->level[i];
+		double error = square(probe_error_ratio(&l->probe));
+
+		out[i].alone = variance(error +
+		    square(e->growth == EVIDENCE_MODEL ? BELIEF_MODEL_SD : BELIEF_ALONE_SD));
+		out[i].beside = e->growth == EVIDENCE_MODEL ? out[i].alone :
+		    variance(error + square(BELIEF_SCATTER_PART * fmin(l->lag_ratio, BELIEF_LAG_MAX)) +
+		    square(BELIEF_CURVE_SD));
+		out[i].lost = variance(square(BELIEF_LOSS_RATE_SD) +
+		    (l->loss_events > 0 ? square(BELIEF_EVENTS_SD) / l->loss_events : 0));
+		out[i].full = kept_full(l, e);
+		most += fmax(-out[i].alone.log / 2, -out[i].beside.log / 2) + fmax(0, -out[i].lost.log / 2);
+		out[i].most = most;
+	}
+}
+
 /* On an idle path, a link that was full carried our segments only. */
-static double of_full_link(const struct belief_point *p, const struct evidence_level *l)
+static double of_full_link(const struct belief_point *p, const struct evidence_level *l, struct variance alone)
 {
 	double carried_bps = l->probe.throughput_bps / (1 - fmin(fmax(l->loss_ratio, 0), 0.5));
 
-	return tailed(log(carried_bps / p->capacity_bps), hypot(probe_error_ratio(&l->probe), BELIEF_ALONE_SD),
-	    BELIEF_TAIL_ALONE);
+	return tailed(log(carried_bps / p->capacity_bps), alone, BELIEF_TAIL_ALONE);
 }
 
-static double of_rates(const struct belief_point *p, const struct evidence *e)
+static double of_rate(const struct belief_point *p, const struct evidence *e, const struct evidence_level *l,
+    const struct level_errors *r)
 {
-	double sum = 0, sd, lag, full, off;
+	bool others = belief_has_others(p);
+	double expected_bps = belief_point_bps(p, l->probe.streams), rtt_s = converged_rtt_s(p, e, l);
+	double lost_bps = evidence_loss_bps(l, rtt_s, e->growth), lag = expected_lag(p, e, l, expected_bps), sum;
+
+	sum = tailed(off_curve(l, expected_bps, lost_bps, rtt_s) + lag,
+	    !others ? r->alone : lag > 0 ? variance(r->beside.square + square(BELIEF_LAG_SD * lag)) : r->beside,
+	    others || e->growth == EVIDENCE_MODEL ? BELIEF_TAIL : BELIEF_TAIL_ALONE);
+	if (!others && r->full > 0)
+		sum = (1 - r->full) * sum + r->full * of_full_link(p, l, r->alone);
+	return lost_bps > 0 ? sum + tailed(log(lost_bps / expected_bps), r->lost, BELIEF_TAIL) : sum;
+}
+
+/* Infinitely little if it is less than `least`. */
+static double of_rates(const struct belief_point *p, const struct evidence *e, const struct level_errors *r,
+    double least)
+{
+	double sum = 0;
 	size_t i;
 
 	for (i = 0; i < e->n; i++) {
-		const struct evidence_level *l = &e->level[i];
-		double expected_bps = belief_point_bps(p, l->probe.streams), rtt_s = converged_rtt_s(p, e, l);
-		double lost_bps = evidence_loss_bps(l, rtt_s, e->growth);
-
-		lag = expected_lag(p, e, l);
-		full = belief_has_others(p) ? 0 : kept_full(l, e);
-		sd = e->growth == EVIDENCE_MODEL ? BELIEF_MODEL_SD : !belief_has_others(p) ? BELIEF_ALONE_SD :
-		    hypot(hypot(BELIEF_SCATTER_PART * fmin(l->lag_ratio, BELIEF_LAG_MAX), BELIEF_CURVE_SD),
-		    BELIEF_LAG_SD * lag);
-		off = tailed(off_curve(l, expected_bps, lost_bps, rtt_s) + lag, hypot(probe_error_ratio(&l->probe), sd),
-		    belief_has_others(p) || e->growth == EVIDENCE_MODEL ? BELIEF_TAIL : BELIEF_TAIL_ALONE);
-		sum += full > 0 ? (1 - full) * off + full * of_full_link(p, l) : off;
-		if (lost_bps > 0)
-			sum += tailed(log(lost_bps / expected_bps), hypot(BELIEF_LOSS_RATE_SD,
-			    BELIEF_EVENTS_SD / sqrt(l->loss_events)), BELIEF_TAIL);
+		if (sum + r[i].most < least)
+			return -INFINITY;
+		sum += of_rate(p, e, &e->level[i], &r[i]);
 	}
 	return sum;
 }
@@ -266,8 +315,8 @@ static double of_losses(const struct belief_point *p, const struct evidence *e)
 		    log(b->rtt_s / a->rtt_s);
 		expected = log(belief_point_bps(p, b->probe.streams) / b->probe.streams /
 		    (belief_point_bps(p, a->probe.streams) / a->probe.streams));
-		sum += tailed(seen - expected, hypot(BELIEF_LOSS_SD, BELIEF_LOSS_POWER * sqrt(1 / lost_a + 1 / lost_b)),
-		    BELIEF_TAIL);
+		sum += tailed(seen - expected, variance(square(BELIEF_LOSS_SD) +
+		    square(BELIEF_LOSS_POWER) * (1 / lost_a + 1 / lost_b)), BELIEF_TAIL);
 	}
 	return sum;
 }
@@ -349,6 +398,7 @@ struct weighing {
 	double most_bps, most_each_bps; /* largest rate seen, and per stream */
 	double best;                    /* largest logarithm of a weight so far */
 	double most_but_rates;          /* no hypothesis has more from all but its rates */
+	struct level_errors errors[EVIDENCE_LEVELS_MAX];
 };
 
 /* Adds the point unless its weight is negligible, as that of most is by their rates alone; drops the lighter half if
@@ -356,10 +406,11 @@ struct weighing {
 static void belief_add(struct weighing *w, struct belief_point *p, double share)
 {
 	struct belief *b = w->b;
+	double prior_log = log(prior(p->kind) * share), least = w->best - NEGLIGIBLE - w->most_but_rates;
 	size_t i, n;
 
-	p->weight = log(prior(p->kind) * share) + of_rates(p, w->e);
-	if (p->weight + w->most_but_rates < w->best - NEGLIGIBLE)
+	p->weight = prior_log + of_rates(p, w->e, w->errors, least - prior_log);
+	if (p->weight < least)
 		return;
 	p->weight += of_all_but_rates(p, w->e);
 	w->best = fmax(w->best, p->weight);
@@ -446,6 +497,7 @@ int belief_of(struct belief *out, const struct evidence *e)
 	}
 	if (e->n == 0 || !(w.most_each_bps > 0))
 		return -1;
+	errors_of(w.errors, e);
 	out->n = 0;
 	for (kind = 0; kind < EVIDENCE_KINDS; kind++)
 		weigh_kind(&w, (enum evidence_kind)kind);

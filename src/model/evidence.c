@@ -53,9 +53,9 @@ double loss_events_of(struct loss_events *l, double lost_segments, double rtt_s,
 double evidence_cycle_s(double stream_bps, double rtt_s, double segment_bytes, enum evidence_growth growth)
 {
 	double segments = stream_bps * rtt_s / (8 * segment_bytes), reno_s = segments / 2 * rtt_s;
+	double cube = (1 - EVIDENCE_CUBIC_BETA) / EVIDENCE_CUBIC_C * segments;
 
-	return growth == EVIDENCE_RENO ? reno_s : fmin(reno_s,
-	    cbrt((1 - EVIDENCE_CUBIC_BETA) / EVIDENCE_CUBIC_C * segments));
+	return growth == EVIDENCE_RENO || reno_s * reno_s * reno_s < cube ? reno_s : cbrt(cube);
 }
 
 double evidence_watch_cycle_s(const struct evidence_watch *w, const struct evidence *e, unsigned streams)
