@@ -129,8 +129,7 @@ int sink_refresh_found(struct sink *s, int at, struct stat *st, struct ptcp_err 
 	if (!is_fresh && sink_is_shared(s, st))
 		return copy_found(s, at, st, e);
 	published_add(s->meta.published, s->dir, at, s->name, st->st_dev, st->st_ino);
-	if ((s->opts.rules.flags & RULE_SIZE_ONLY) == 0) /* else nothing is linked to the file */
-		sink_set_id(s, st);
+	sink_set_id(s, st);
 	if (is_fresh)
 		return 0;
 	if ((fd = open_found(s, at, st)) < 0)

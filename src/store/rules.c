@@ -40,9 +40,9 @@ static enum rules_answer judge_file(const struct store_rules *r, const struct ru
 	if ((r->flags & RULE_UPDATE) != 0 && later(there->mtime, offered->mtime) &&
 	    !rules_same_time(r, there->mtime, offered->mtime))
 		return RULES_KEEP;
-	/* The file may have another content: nothing is linked to it, and its source is not removed. */
-	if ((r->flags & RULE_SIZE_ONLY) != 0 && same_size)
-		return link || r->reads ? RULES_KEEP : RULES_UNCHANGED;
+	/* The file may have another content: its source is not removed. */
+	if ((r->flags & RULE_SIZE_ONLY) != 0 && same_size && (r->reads || !link))
+		return r->reads ? RULES_KEEP : RULES_UNCHANGED;
 	if (link || !same_size || (r->flags & (RULE_IGNORE_TIMES | RULE_NO_RESUME)) != 0)
 		return RULES_RECEIVE;
 	if ((r->flags & RULE_CHECKSUM) != 0 || offered->timeless)
