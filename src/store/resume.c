@@ -278,10 +278,17 @@ static int check_name(const struct sink *s, struct ptcp_err *e)
 	    "the file system permits no such character in a name (rename the source)");
 }
 
+/* The sink has claimed the file before, and found it locked by another transfer. */
+static bool is_claimed(const struct sink *s, const struct stat *st)
+{
+	return s->in_place && atomic_load(&s->part_ino) == st->st_ino && atomic_load(&s->part_dev) == st->st_dev;
+}
+
 /* Another source of this name is writing into the file. */
 static bool is_taken(const struct sink *s, const struct stat *st)
 {
-	return s->opts.in_place && S_ISREG(st->st_mode) && published_writes(s->meta.published, s->dir, s->name, st);
+	return s->opts.in_place && S_ISREG(st->st_mode) && !is_claimed(s, st) &&
+	    published_writes(s->meta.published, s->dir, s->name, st);
 }
 
 /* Two sources never meet in one file: a name of a file that is written to under another name gets a file of its own,

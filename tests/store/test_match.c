@@ -546,13 +546,46 @@ static void another_in_place(void **state)
 	in_place = false;
 }
 
+/* An interrupted transfer has not let go of the file yet: the next one, which asks again, finds its own claim. */
+static void locked_in_place(void **state)
+{
+	struct published published[2] = { { .max = 100 }, { .max = 100 } };
+	struct sink_existing look;
+	struct sink *s[3];
+	struct ptcp_err e;
+	unsigned i;
+
+	(void)state;
+	fx_text("big", "old");
+	for (i = 0; i < 3; i++) { /* the last one is of the transfer of the second */
+		const struct meta m = { .mtime = { 1, 2 }, .published = &published[i > 0] };
+		struct sink_opts opts = { .block_bytes = OFFER_BLOCK, .in_place = true, .delta = true,
+			.has_version = true };
+
+		s[i] = sink_new(fx_root, "big", 2 * OFFER_BLOCK, &m, &opts);
+		assert_non_null(s[i]);
+	}
+	assert_int_equal(sink_inspect(s[0], &look, &e), 0);
+	assert_int_equal(sink_inspect(s[1], &look, &e), PTCP_EIO);
+	assert_int_equal(e.sys, EWOULDBLOCK);
+	sink_keep(s[0]);
+	sink_unref(s[0]);
+	assert_int_equal(sink_inspect(s[1], &look, &e), 0);
+	assert_int_equal(sink_inspect(s[2], &look, &e), PTCP_EREFUSED);
+	for (i = 1; i < 3; i++) {
+		sink_discard(s[i]);
+		sink_unref(s[i]);
+		published_fini(&published[i - 1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fx_tree_test(only_what_differs), fx_tree_test(other_lengths), fx_tree_test(not_wanted),
 		fx_tree_test(the_old_file_changes), fx_tree_test(cut_off), fx_tree_test(parts_of_another_version),
 		fx_tree_test(holes), fx_tree_test(calls_fail), fx_tree_test(after_a_comparison),
-		fx_tree_test(written_in_place), fx_tree_test(given_up_in_place), fx_tree_test(another_in_place),
+		fx_tree_test(written_in_place), fx_tree_test(given_up_in_place), fx_tree_test(another_in_place), fx_tree_test(locked_in_place),
 	};
 	return cmocka_run_group_tests_name("store/match", tests, NULL, NULL);
 }
