@@ -353,6 +353,27 @@ bool file_system_known_lacks(const struct dir *d, enum ability a)
 	return f != NULL && file_system_lacks(f, a);
 }
 
+void file_system_share(const struct dir *from, struct dir *to)
+{
+	const struct file_system *known = from->tree != to->tree && to->known && from->dev == to->dev ?
+	    file_system_known(from) : NULL, *there = known != NULL ? file_system_known(to) : NULL;
+
+	if (known != NULL && (there == NULL || there->tried < known->tried))
+		add(to->tree, known, dir_dev(to));
+}
+
+bool file_system_stores_as(const struct file_system *f, struct timespec source, struct timespec stored)
+{
+	const int64_t step_s = f->time_ns > NS_PER_S ? (int64_t)(f->time_ns / NS_PER_S) : 1;
+
+	if (!f->tried || !file_system_stores(f, source))
+		return false;
+	if (f->time_ns < NS_PER_S)
+		return stored.tv_sec == source.tv_sec && stored.tv_nsec == source.tv_nsec - source.tv_nsec % (long)f->time_ns;
+	return stored.tv_nsec == 0 && stored.tv_sec <= source.tv_sec && source.tv_sec - stored.tv_sec < step_s &&
+	    stored.tv_sec % step_s == 0;
+}
+
 /* ---- As text ---- */
 
 static void append(char *out, const char *text)

@@ -54,6 +54,9 @@ static inline bool file_system_stores(const struct file_system *f, struct timesp
 	return f->time_ns > 0 && t.tv_sec >= f->first_s && t.tv_sec <= f->last_s;
 }
 
+/* Whether a file there that was given the time of a source has this one. */
+bool file_system_stores_as(const struct file_system *f, struct timespec source, struct timespec stored);
+
 /* Tries all abilities in d. I/O threads. */
 int file_system_try(struct dir *d, struct file_system *out, struct ptcp_err *e);
 
@@ -66,6 +69,9 @@ const struct file_system *file_system_tried(struct dir *d);
 const struct file_system *file_system_known(const struct dir *d);
 /* Whether the file system of d is known to lack the ability. */
 bool file_system_known_lacks(const struct dir *d, enum ability a);
+
+/* The tree of `to` learns what that of `from` knows of the same file system. Both directories were open. */
+void file_system_share(const struct dir *from, struct dir *to);
 
 /* "exfat: no modes, owners or hard links, times to 10 ms": the lacking ones of the abilities `of`. False: none. */
 bool file_system_text(const struct file_system *f, uint32_t of, char out[FILE_SYSTEM_TEXT_BYTES]);

@@ -7,7 +7,9 @@
 
 #include "core/charged.h"
 #include "core/text.h"
+#include "core/units.h"
 #include "fs/dir_impl.h"
+#include "fs/file_system.h"
 #include "store/destination.h"
 #include "store/manage.h"
 #include "store/sink_impl.h"
@@ -154,6 +156,8 @@ struct existing {
 	bool is_there, differs;
 };
 
+static bool is_file(const struct existing *x) { return x->is_there && S_ISREG(x->st.st_mode); }
+
 /* Whether the entry is missing, or may be replaced by what a reference has. */
 static bool is_wanted(const struct references *r, const struct reference_entry *t, int at, struct existing *x)
 {
@@ -172,9 +176,10 @@ static bool is_wanted(const struct references *r, const struct reference_entry *
 		return false;
 	if (!x->is_there)
 		return true;
-	return t->target == NULL && S_ISREG(x->st.st_mode) && r->kind != REFERENCE_COPY &&
-	    !dir_excludes(t->dir, x->st.st_dev, x->st.st_ino) &&
-	    !published_has(t->meta->published, t->dir, at, t->name, &x->st, true);
+	if (t->target != NULL || (is_file(x) && r->kind == REFERENCE_COPY) || dir_excludes(t->dir, x->st.st_dev,
+	    x->st.st_ino) || published_has(t->meta->published, t->dir, at, t->name, &x->st, true))
+		return false;
+	return is_file(x) || S_ISLNK(x->st.st_mode) || S_ISDIR(x->st.st_mode);
 }
 
 /* ---- What a reference has ---- */
@@ -201,6 +206,15 @@ static bool same_time(const struct reference_entry *t, const struct stat *st)
 	return !t->meta->set_mtime || rules_same_time(t->rules, st->st_mtim, t->meta->mtime);
 }
 
+/* The file system has rounded the time of the source to this one. `finely`: so little that hardly another content has
+ * it; nobody compares what is left out. */
+static bool is_rounded(const struct reference_entry *t, const struct found *o, bool finely)
+{
+	const struct file_system *f = file_system_known(o->dir);
+
+	return f != NULL && (!finely || f->time_ns < NS_PER_S) && file_system_stores_as(f, t->meta->mtime, o->st.st_mtim);
+}
+
 static enum has judge_link(const struct reference_entry *t, const struct found *o)
 {
 	struct stat st;
@@ -210,20 +224,22 @@ static enum has judge_link(const struct reference_entry *t, const struct found *
 	    st.st_mtim.tv_nsec == t->meta->mtime.tv_nsec)) ? HAS_ALL : HAS_NOTHING;
 }
 
-/* With RULE_CHECKSUM a new link is compared afterwards, a copy is not. */
+/* A new link is compared afterwards, if size and time prove too little; a copy is not. */
 static enum has judge_file(const struct references *r, const struct reference_entry *t, const struct found *o)
 {
 	const struct rules_entry of = offered(t), there = rules_entry_of(&o->st);
 	const struct store_rules rules = { .window_s = t->rules->window_s, .reads = t->rules->reads,
 		.flags = t->rules->flags & (RULE_CHECKSUM | RULE_IGNORE_TIMES | RULE_NO_RESUME | RULE_SIZE_ONLY) };
 	enum rules_answer answer = rules_judge(&rules, &of, &there);
-	bool all;
+	bool all, looks = rules.reads || (rules.flags & RULE_CHECKSUM) != 0;
 
 	if (!S_ISREG(o->st.st_mode) || dir_excludes(o->dir, o->st.st_dev, o->st.st_ino) || answer == RULES_RECEIVE)
 		return HAS_NOTHING;
-	all = same_time(t, &o->st) && meta_matches(t->meta, o->dir, o->at, t->name, o->fd, &o->st);
+	all = (same_time(t, &o->st) || is_rounded(t, o, false)) &&
+	    meta_matches(t->meta, o->dir, o->at, t->name, o->fd, &o->st);
 	if (answer == RULES_COMPARE)
-		return all && r->kind == REFERENCE_LINK ? HAS_ALL : HAS_NOTHING;
+		return all && (r->kind == REFERENCE_LINK || (r->kind == REFERENCE_COMPARE && !looks &&
+		    is_rounded(t, o, true))) ? HAS_ALL : HAS_NOTHING;
 	return all ? HAS_ALL : o->fd >= 0 ? HAS_DATA : HAS_NOTHING;
 }
 
@@ -247,6 +263,7 @@ static enum has look_into(const struct references *r, struct reference *in, cons
 	if (in->root == NULL || !find_dir(r, in, t->dir) || (o->at = dir_fd(in->at, NULL)) < 0)
 		return HAS_NOTHING;
 	o->dir = in->at;
+	file_system_share(t->dir, o->dir);
 	if (t->target != NULL)
 		has = judge_link(t, o);
 	else if (open_file(t, o))
@@ -292,14 +309,18 @@ static bool make_link(const struct reference_entry *t, const struct found *o, co
 	return store_hardlink(&to, t->dir, t->name, &ignored) == 0;
 }
 
-/* As rsync: only files that no reference has remain. */
+/* As rsync: only files that no reference has remain. What is in a directory makes way for nothing but a file. */
 static bool leave_out(const struct reference_entry *t, int at, const struct existing *x)
 {
 	struct ptcp_err ignored;
-	int r = x->is_there && x->differs ?
-	    backup_keep(t->meta->backup, t->dir, at, t->name, t->meta->published, &ignored) : 0;
+	int r;
 
-	return !x->is_there || r == 1 || (r == 0 && manage_clear(t->dir, t->name, &ignored) == 0);
+	if (!x->is_there)
+		return true;
+	if (S_ISDIR(x->st.st_mode))
+		return sink_make_way(&ignored, at, t->dir, t->name, t->meta->published) == 0;
+	r = x->differs ? backup_keep(t->meta->backup, t->dir, at, t->name, t->meta->published, &ignored) : 0;
+	return r == 1 || (r == 0 && manage_clear(t->dir, t->name, &ignored) == 0);
 }
 
 static bool is_linked(const struct found *o, const struct existing *x)
@@ -334,7 +355,7 @@ enum reference_use references_use(struct references *r, const struct reference_e
 		return REFERENCE_NONE;
 	if (is_wanted(r, t, at, &x) && (has = look(r, t, &o)) != HAS_NOTHING) {
 		use = has == HAS_ALL ? use_all(r, t, at, &o, &x, dry) : REFERENCE_DATA;
-		if (use == REFERENCE_DATA && (x.is_there || o.fd < 0))
+		if (use == REFERENCE_DATA && ((x.is_there && !S_ISLNK(x.st.st_mode)) || o.fd < 0))
 			use = REFERENCE_NONE;
 		if (use == REFERENCE_DATA) {
 			*fd = o.fd;

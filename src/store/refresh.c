@@ -24,7 +24,10 @@ enum rules_answer sink_judge(const struct sink *s, const struct rules_entry *the
 
 static bool needs_time(const struct sink *s, const struct stat *st)
 {
-	return s->meta.set_mtime && !rules_same_time(&s->opts.rules, st->st_mtim, s->meta.mtime);
+	const struct file_system *f = file_system_known(s->dir);
+
+	return s->meta.set_mtime && !rules_same_time(&s->opts.rules, st->st_mtim, s->meta.mtime) &&
+	    (f == NULL || !file_system_stores_as(f, s->meta.mtime, st->st_mtim));
 }
 
 /* 1: not permitted. */

@@ -130,14 +130,26 @@ static bool same_times(const struct stat *a, const struct timespec *t)
 
 /* ---- What a file becomes ---- */
 
-enum has { NOTHING, ALL, MODE, TIME, CONTENT }; /* of a reference or the destination: what differs */
+enum has { NOTHING, ALL, MODE, TIME, CONTENT, /* of a reference or the destination: what differs */
+	LINK, EMPTY, FULL, FIFO };            /* of the destination: something else: a link, directories */
 
 static void make(const char *path, enum has has)
 {
 	static const struct offer other = { "a", 3 * OFFER_BLOCK - 100, 2, false };
 
-	unlink(fx_path(path));
-	if (has != NOTHING)
+	if (unlink(fx_path(path)) != 0 && errno == EISDIR) {
+		unlink(fx_path("to/a/b"));
+		assert_int_equal(rmdir(fx_path(path)), 0);
+	}
+	if (has == LINK)
+		assert_int_equal(symlink("b", fx_path(path)), 0);
+	else if (has == FIFO)
+		assert_int_equal(mkfifo(fx_path(path), 0600), 0);
+	else if (has == EMPTY || has == FULL)
+		fx_mkdir(path);
+	if (has == FULL)
+		fx_text("to/a/b", "kept");
+	if (has != NOTHING && has < LINK)
 		place(path, has == CONTENT ? &other : &file, has == MODE ? 0600 : 0644,
 		    has == TIME || has == CONTENT ? at_other : at_source);
 }
@@ -162,6 +174,15 @@ static void every_case(void **state)
 		{ CONTENT, ALL, { LINKED, OMITTED, SENT } },
 		{ CONTENT, MODE, { SENT, SENT, SENT } },
 		{ TIME, ALL, { LINKED, OMITTED, SENT } },
+		{ LINK, NOTHING, { SENT, SENT, SENT } },
+		{ LINK, ALL, { LINKED, OMITTED, COPIED } },
+		{ LINK, MODE, { COPIED, COPIED, COPIED } },
+		{ LINK, CONTENT, { SENT, SENT, SENT } },
+		{ EMPTY, ALL, { LINKED, OMITTED, SENT } },
+		{ EMPTY, MODE, { SENT, SENT, SENT } },
+		{ FULL, ALL, { FAILED, FAILED, FAILED } },
+		{ FULL, MODE, { FAILED, FAILED, FAILED } },
+		{ FIFO, ALL, { FAILED, FAILED, FAILED } },
 	};
 	struct stat st, old;
 	enum became is;
@@ -180,7 +201,9 @@ static void every_case(void **state)
 			if ((is = receive()) != cases[i].of[kind])
 				fail_msg("case %zu, kind %d: %d instead of %d", i, kind, is, cases[i].of[kind]);
 			assert_int_equal(fx_count("to"), is != OMITTED);
-			if (is == OMITTED)
+			if (is == FAILED && cases[i].there == FULL)
+				fx_holds("to/a/b", "kept");
+			if (is == OMITTED || is == FAILED)
 				continue;
 			offer_holds("to/a", &file);
 			assert_int_equal(stat(fx_path("to/a"), &st), 0);
