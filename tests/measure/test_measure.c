@@ -23,6 +23,7 @@ static int setup(void **state)
 	p.read_only = true;
 	ptcp_server_opts_init(&o);
 	o.max_streams = GRANTED;
+	o.rate = "1Gbit/s"; /* floods would take the processors otherwise */
 	return lf_make_dir() == 0 ? lf_serve(&o, &p) : -1;
 }
 
@@ -158,6 +159,7 @@ static void canceled(void **state)
 		ptcp_advice_opts_init(&ao);
 		ao.levels = levels + 1; /* 2 and 6 */
 		ao.n_levels = 2;
+		ao.probe_s = 2.5;
 		assert_int_equal(ptcp_advise_new(&c.t, &o, lf_address, &ao, &e), 0);
 		assert_int_equal(ptcp_task_run(c.t, &e), PTCP_ECANCELED);
 		ptcp_advice_init(&a);
