@@ -1,6 +1,7 @@
 #include "world_impl.h"
 
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 
 #include "core/bitmap.h"
@@ -576,6 +577,9 @@ void world_init_recorded(struct world *w, const struct plan *p, FILE *record)
 {
 	unsigned i;
 
+	/* Bitmaps of a file of unknown size have 16 MiB each, of which few pages are used: with a fixed threshold, the
+	 * kernel gives zeros page by page, where the heap would clear all. */
+	mallopt(M_MMAP_THRESHOLD, 1 << 20);
 	*w = (struct world){ .plan = *p, .rng = { p->seed }, .now_ns = 5 * NS_PER_S, .record = record };
 	for (i = 0; i < WORLD_LINES; i++) {
 		w->line[i].bytes_per_s = 10000000;
