@@ -45,7 +45,10 @@ $(units_BINS): %: %.o | $(units_LIB)
 	$(units_link)
 $(fuzz_BINS): $(BUILD)/tests/fuzz/test_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/feed.o | $(units_LIB)
 	$(units_link)
-units_link = $(Q)$(link) $(units_LIB) -Wl,-rpath,'$$ORIGIN/..' $(call pc_libs,$(units_PC) $(TEST_PC)) $(test_LIBS) -lm
+# 200 programs are linked, each in a third of the time that GNU ld takes, where there is a faster linker for native programs.
+fast_LD := $(if $(filter cc gcc clang,$(notdir $(CC))),$(addprefix -fuse-ld=,$(firstword $(foreach l,lld gold,$(if $(shell \
+	command -v ld.$(l)),$(l))))))
+units_link = $(Q)$(link) $(fast_LD) $(units_LIB) -Wl,-rpath,'$$ORIGIN/..' $(call pc_libs,$(units_PC) $(TEST_PC)) $(test_LIBS) -lm
 
 # Additional objects of some tests: fixtures, a solver, failing allocations, a fake library.
 $(filter $(BUILD)/tests/store/%,$(test_BINS)) $(patsubst %,$(BUILD)/tests/fs/test_%,dir xattr quota excluded file_system room): $(patsubst %,$(BUILD)/tests/store/%.o,fixture offer power)
