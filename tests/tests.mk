@@ -76,7 +76,7 @@ $(BUILD)/tests/bench/advice/campaign_report: $(patsubst %,$(BUILD)/tests/bench/a
 $(BUILD)/tests/bench/advice/campaign_report: test_LIBS = $(call pc_libs,jansson)
 
 $(patsubst %,$(BUILD)/tests/model/test_%,overlay_paths bound): $(BUILD)/tests/model/bound.o
-$(patsubst %,$(BUILD)/tests/model/test_%,auto recalled stream_group): $(BUILD)/tests/model/drawn_path.o
+$(patsubst %,$(BUILD)/tests/model/test_%,auto deadline recalled stream_group): $(BUILD)/tests/model/drawn_path.o
 $(BUILD)/tests/model/test_path_limit: $(BUILD)/tests/model/packet_path.o $(patsubst %,$(BUILD)/tests/lab/%.o,link red rng)
 
 multipath_OBJS := $(BUILD)/tests/bench/multipath/study.o $(BUILD)/tests/bench/multipath/optimum.o

@@ -143,6 +143,8 @@
 	    "with auto: maximum slowdown of each competing flow, 0 to 100 (default: 10)") \
 	VALUE(UNSIGNED, max_streams, 32, 1, PTCP_STREAMS_MAX, "max-streams", "N", \
 	    "with auto: maximum number of streams, 1 to 128 (default: 32)") \
+	VALUE(TEXT, limits.deadline, NULL, 0, 0, "deadline", "TIME", \
+	    "end by a time such as 08:00, or within 2h, and take no more from competing flows than that needs") \
 	SWITCH(no_history, "no-history", 0, "with auto: neither read nor update the path history") \
 	VALUE(WORD, cipher, PTCP_CIPHER_AES128GCM, 0, PTCP_CIPHERS - 1, "cipher", "aes128gcm|aes256gcm|chacha20|none", \
 	    "cipher for data (default: aes128gcm)")

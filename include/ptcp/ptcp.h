@@ -150,6 +150,7 @@ enum ptcp_event_type {
 	                      * movers now, text */
 	PTCP_EVENT_CONGESTION, /* congestion control of the sender's streams, at the start and after a change: congestion,
 	                          text = reason */
+	PTCP_EVENT_DEADLINE, /* the choice for limits.deadline, at first and when it changes: deadline, text = sentence */
 	PTCP_EVENT_ADVICE,   /* answer so far of ptcp_advise_new(), after 20 s of probing, then every 5 s: advice */
 };
 
@@ -180,6 +181,18 @@ struct ptcp_mover_stats {
 	unsigned streams;
 };
 struct ptcp_file_digest;
+/* How a transfer keeps its deadline. */
+struct ptcp_deadline {
+	int64_t at_s;              /* since 1970; 0: no deadline */
+	bool possible;             /* is to be met, as far as known; at the end: was met */
+	unsigned streams;          /* at most; 0: as many as the impact permits */
+	double floor_bps;          /* rate down to which the streams yield to competing flows; INFINITY: they do not yield */
+	double impact_percent;     /* predicted impact of these streams, if they do not yield; NAN: not known */
+	double end_s;              /* time of the end, since 1970: expected at the latest; NAN: not known */
+	/* The deadline cannot be met: a larger impact that would meet it, or that comes nearest, and its end; NAN: not
+	 * known */
+	double larger_impact_percent, larger_end_s;
+};
 struct ptcp_event {
 	enum ptcp_event_type type;
 	/* START */
@@ -221,6 +234,7 @@ struct ptcp_event {
 	/* START, PROGRESS and MOVERS of a striped transfer: the movers now */
 	const struct ptcp_mover_stats *movers;
 	size_t n_movers;
+	const struct ptcp_deadline *deadline; /* DEADLINE */
 };
 #define PTCP_AHEAD_UNKNOWN UINT32_MAX
 
@@ -409,6 +423,11 @@ struct ptcp_limits {
 	 * Not with pipe.fd or detach */
 	double stop_after_s;
 	const char *stop_at;
+	/* The transfer ends by this time, if it can: written as stop_at, or a duration from the start, such as "2h". Its streams
+	 * yield to competing flows, down to the rate that the rest needs, and are as few as that permits; impact_percent is
+	 * the limit, with 0 they only yield. NULL: none. Not with pipe.fd, movers, a congestion control, or between two
+	 * servers */
+	const char *deadline;
 };
 
 /* What happens to older files and links of the destination. */
@@ -664,6 +683,7 @@ struct ptcp_result {
 	/* Part of progress.files and file_bytes that this run found complete at the destination, or that a rule kept
 	 * there; UINT64_MAX: unknown, between two servers without file_events */
 	uint64_t same_files, same_bytes;
+	struct ptcp_deadline deadline;   /* impact_percent: the largest of the transfer; end_s: its end */
 	double spent_s[PTCP_SPENT_CAUSES]; /* seconds by enum ptcp_spent; all 0: too short, or between two servers */
 };
 

@@ -293,6 +293,20 @@ static int take_pipe(struct transfer_args *a, bool sends, struct ptcp_err *e)
 	return 0;
 }
 
+/* The library counts from the start of the transfer. */
+static int check_deadline(const struct transfer_args *a, struct ptcp_err *e)
+{
+	const char *text = a->connect.transfer.limits.deadline;
+	char shown[TEXT_NAME_BYTES];
+	int64_t at_s;
+
+	if (text == NULL || a->start_s == 0 || units_parse_deadline(text, a->start_s, &at_s) == 0 ||
+	    units_parse_deadline(text, time(NULL), &at_s) < 0)
+		return 0;
+	return err_set(e, PTCP_EUSAGE, "--deadline %s: before the time of --start-at (name a later time)",
+	    text_escape(shown, sizeof shown, text));
+}
+
 int transfer_parse(struct transfer_args *a, const struct command *c, int argc, char **argv, struct ptcp_err *e)
 {
 	bool receives = strcmp(c->name, "recv") == 0;
@@ -306,7 +320,7 @@ int transfer_parse(struct transfer_args *a, const struct command *c, int argc, c
 	a->srcs = (const char *const *)argv;
 	a->n_srcs = n == 1 && receives ? 1 : (size_t)n - 1;
 	a->dest = n == 1 && receives ? "." : argv[n - 1];
-	if ((r = take_pipe(a, !receives, e)) < 0)
+	if ((r = check_deadline(a, e)) < 0 || (r = take_pipe(a, !receives, e)) < 0)
 		return r;
 	if (a->files_from != NULL && path_list_read(&a->files, a->files_from, a->from0, &why) < 0)
 		return err_set(e, PTCP_EUSAGE, "--files-from '%s': %s", text_escape(shown, sizeof shown, a->files_from),

@@ -48,5 +48,5 @@ const char *limits_first(const struct ptcp_task *t)
 	return o->min_size > 0 ? "--min-size" : o->max_size > 0 ? "--max-size" :
 	    o->newer_than != NULL ? "--newer-than" : o->older_than != NULL ? "--older-than" :
 	    o->max_depth > 0 ? "--max-depth" : o->stop_after_s > 0 ? "--stop-after" :
-	    o->stop_at != NULL ? "--stop-at" : NULL;
+	    o->stop_at != NULL ? "--stop-at" : o->deadline != NULL ? "--deadline" : NULL;
 }

@@ -62,12 +62,16 @@ static void keep(const struct ptcp_task *t, const struct history_entry *h)
 static unsigned on_known(void *arg, struct session *sess, const char *congestion)
 {
 	struct ptcp_task *t = arg;
-	bool follows = t->history.group != NULL && !path_group_begin(t->history.group, congestion);
+	bool follows = t->history.group != NULL && !task_has_deadline(t) &&
+	    !path_group_begin(t->history.group, congestion);
 	struct history_entry h;
 
 	strcpy(t->history.key.congestion, congestion);
-	if (!follows && path_history_find(t, &h))
-		session_recall_probes(sess, h.probe, h.n_probes, &h.evidence);
+	if (follows || !path_history_find(t, &h))
+		return follows;
+	if (task_has_deadline(t))
+		session_set_most_streams(sess, t->o.max_streams);
+	session_recall_probes(sess, h.probe, h.n_probes, &h.evidence);
 	return follows;
 }
 
@@ -75,7 +79,7 @@ static unsigned on_known(void *arg, struct session *sess, const char *congestion
 static void join(struct ptcp_task *t)
 {
 	enum stream_member_kind kind = t->prober != NULL ? STREAM_MEMBER_MEASURES :
-	    t->history.adaptive ? STREAM_MEMBER_SHARES : STREAM_MEMBER_FIXED;
+	    t->history.adaptive && !task_has_deadline(t) ? STREAM_MEMBER_SHARES : STREAM_MEMBER_FIXED;
 	struct ptcp_err why;
 
 	if (t->history.key.local[0] == '\0' || t->history.striped)
@@ -88,13 +92,14 @@ static void join(struct ptcp_task *t)
 /* The history and the group are of a path between two hosts: movers are others. */
 void task_adapt_streams(struct ptcp_task *t, struct session *sess)
 {
-	struct stream_count_opts o = { task_impact(t) / 100, t->o.max_streams, NULL, t, { .add = NULL } };
+	struct stream_count_opts o = { .budget_ratio = task_impact(t) / 100,
+		.max_streams = task_has_deadline(t) ? 1 : t->o.max_streams, .arg = t };
 
 	t->history.striped = session_is_striped(sess);
 	join(t);
 	if (!t->history.striped)
 		o.known = on_known;
-	if (t->history.group != NULL)
+	if (t->history.group != NULL && !task_has_deadline(t))
 		o.group = (struct stream_count_group){ path_group_add, path_group_budget, t->history.group };
 	if (t->history.adaptive)
 		session_adapt_streams(sess, &o);

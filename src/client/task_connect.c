@@ -45,7 +45,7 @@ uint8_t task_congestion(const struct ptcp_task *t)
 		i--;
 	if (t->o.congestion != NULL && i > WIRE_CC_AUTO)
 		return i;
-	if (task_yields(t))
+	if (task_yields(t) || task_has_deadline(t))
 		return WIRE_CC_YIELD;
 	/* The kernels of movers that send may permit other ones. */
 	if (t->movers != NULL && t->files.sends)
@@ -83,7 +83,7 @@ static unsigned min_of(unsigned a, unsigned b) { return a < b ? a : b; }
 static bool reaches_movers(const struct ptcp_task *t, enum ssh_start_mode mode)
 {
 	return mode == SSH_START_DIRECT && !t->avoids_movers && !t->target.ssh && t->files.input == NULL &&
-	    t->prober == NULL && !t->o.dry_run && !task_yields(t);
+	    t->prober == NULL && !t->o.dry_run && !task_yields(t) && !task_has_deadline(t);
 }
 
 struct task_streams task_streams(const struct ptcp_task *t, enum ssh_start_mode mode)

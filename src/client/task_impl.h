@@ -16,6 +16,7 @@
 #include "core/buf.h"
 #include "core/filter.h"
 #include "measure/prober.h"
+#include "model/deadline.h"
 #include "mover/movers.h"
 #include "session/paths.h"
 #include "store/backup.h"
@@ -122,6 +123,19 @@ struct task_stop {
 	struct ptcp_err why;            /* once the time has come: its sentence; else code 0 */
 };
 
+/* task_deadline.c */
+struct task_deadline {
+	int64_t at_s;                   /* since 1970; 0: none */
+	bool begun;                     /* `model` */
+	struct deadline model;
+	unsigned most;                  /* streams that the budget permits, as last known */
+	struct mono stepped;            /* time of the last step, when as much had been transferred: */
+	uint64_t bytes;
+	struct ptcp_deadline now;       /* the choice, as last reported */
+	double largest_percent;         /* impact */
+	struct mono reported;
+};
+
 struct ptcp_task {
 	struct ptcp_transfer_opts o;    /* texts, fingerprints and paths are copies */
 	struct timetable rate;
@@ -151,6 +165,7 @@ struct ptcp_task {
 	struct loop *loop;              /* lives as long as the task, for ptcp_task_cancel() */
 	atomic_bool canceled;
 	struct task_stop stop;
+	struct task_deadline deadline;
 	bool ran, running, over;
 	int result;
 	struct ptcp_err why;
@@ -201,6 +216,8 @@ static inline bool task_yields(const struct ptcp_task *t)
 	return t->prober == NULL && t->o.streams == 0 && t->o.impact_percent <= 0;
 }
 
+static inline bool task_has_deadline(const struct ptcp_task *t) { return t->deadline.at_s != 0; }
+
 /* ---- limits.c: --max-size, --newer-than .. ---- */
 
 int limits_take(struct ptcp_task *t, struct ptcp_err *e);
@@ -214,6 +231,17 @@ const char *limits_first(const struct ptcp_task *t);
 int stop_take(struct ptcp_task *t, struct ptcp_err *e);
 /* The task starts. */
 int stop_begin(struct ptcp_task *t, struct ptcp_err *e);
+
+/* ---- task_deadline.c: --deadline ---- */
+
+int deadline_take(struct ptcp_task *t, struct ptcp_err *e);
+/* A session runs. */
+void deadline_start(struct ptcp_task *t, struct session *sess);
+/* With each progress: chooses once a second. True: t->deadline.now is to be reported. */
+bool deadline_pump(struct ptcp_task *t);
+/* Its sentence; returns `out`. */
+const char *deadline_text(const struct ptcp_task *t, char *out, size_t cap);
+void deadline_result(const struct ptcp_task *t, struct ptcp_deadline *out);
 
 /* ---- mapping.c ---- */
 

@@ -86,12 +86,25 @@ static void measure(struct ptcp_task *t, struct ptcp_event *ev)
 	measure_rate(t, ev);
 }
 
+static void emit_deadline(struct ptcp_task *t)
+{
+	char text[sizeof ((struct ptcp_err *)0)->msg];
+	const struct ptcp_event ev = { .type = PTCP_EVENT_DEADLINE, .deadline = &t->deadline.now,
+		.text = deadline_text(t, text, sizeof text) };
+
+	log_at(&t->context.log, LOG_INFO, "deadline", "streams=%u floor_bps=%.0f why=\"%s\"", ev.deadline->streams,
+	    ev.deadline->floor_bps, text);
+	task_emit(t, &ev);
+}
+
 void task_show_progress(struct ptcp_task *t)
 {
 	struct ptcp_event ev = { .type = PTCP_EVENT_PROGRESS };
 
 	measure(t, &ev);
 	task_emit(t, &ev);
+	if (deadline_pump(t))
+		emit_deadline(t);
 	timer_set(t->timer, mono_add_ns(mono_now(), PROGRESS_NS));
 }
 
@@ -462,6 +475,7 @@ static void on_running(void *arg, struct session *sess)
 	}
 	timer_set(t->timer, mono_add_ns(mono_now(), PROGRESS_NS));
 	task_adapt_streams(t, sess);
+	deadline_start(t, sess);
 	if (t->files.added)
 		return;
 	if (!t->files.sends && t->files.selection != NULL)
@@ -603,6 +617,7 @@ void ptcp_transfer_result(const struct ptcp_task *t, struct ptcp_result *r)
 		all.from_history = m->recalled;
 		fill_fastest(&all, m);
 	}
+	deadline_result(t, &all.deadline);
 	fill_same(&all, &t->report, t->job_ops != NULL && !t->o.file_events);
 	fill_spent(&all, &t->report.spent);
 	results_copy(r, &all, sizeof all);

@@ -215,6 +215,9 @@ static int take_delegated(struct ptcp_task *t, const char *const *srcs, size_t n
 		    "be servers: ptcp://HOST/PATH)");
 	if (t->o.n_paths > 0)
 		return err_set(e, PTCP_EUSAGE, "--via: not between two other hosts (leave it out)");
+	if (t->o.limits.deadline != NULL)
+		return err_set(e, PTCP_EUSAGE, "--deadline: not between two other hosts, whose streams this host does "
+		    "not adapt (run the transfer on one of them)");
 	if (timetable_varies(&t->rate))
 		return err_set(e, PTCP_EUSAGE, "--rate: no timetable between two other hosts, whose clocks may differ "
 		    "(give one rate)");
@@ -265,9 +268,10 @@ static int make(struct ptcp_task *t, bool sends, const char *const *srcs, size_t
 	if ((r = take_selection(t, n_srcs, e)) < 0 || (r = take_paths(t, srcs, n_srcs, dest, e)) < 0 ||
 	    (r = task_take_pipe(t, srcs, n_srcs, dest, e)) < 0 ||
 	    (r = take_rules(t, e)) < 0 || (r = check_selection(t, e)) < 0 ||
-	    (r = limits_take(t, e)) < 0 || (r = stop_take(t, e)) < 0 || (r = mapping_take(t, e)) < 0 ||
-	    (r = older_take(t, e)) < 0 || (r = take_digests(t, e)) < 0 ||
-	    (r = check_options(t, e)) < 0 || (r = check_dest(t, n_srcs, e)) < 0 ||
+	    (r = limits_take(t, e)) < 0 || (r = stop_take(t, e)) < 0 ||
+	    (r = deadline_take(t, e)) < 0 || (r = mapping_take(t, e)) < 0 ||
+	    (r = older_take(t, e)) < 0 || (r = take_digests(t, e)) < 0 || (r = check_options(t, e)) < 0 ||
+	    (r = check_dest(t, n_srcs, e)) < 0 ||
 	    (r = striping_check(t, e)) < 0)
 		return r;
 	if ((t->files.local = task_copy_list(sends ? srcs : &dest, t->files.n_local)) == NULL)

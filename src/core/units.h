@@ -19,9 +19,9 @@ int units_parse_size(const char *text, uint64_t *bytes);
 int units_parse_rate(const char *text, uint64_t *bps);
 int units_parse_time(const char *text, uint64_t *ns);
 /* A time in seconds since 1970: an age, as above, before `now_s`; a date YYYY-MM-DD, at its beginning, or at a time
- * HH:MM or HH:MM:SS behind a T or a blank, by the local clock or, with a final Z, UTC; "today" or "yesterday", at its beginning; or @ and
- * seconds since 1970. 0, or -1 if malformed, no time of the calendar, such as 2026-02-30 or 24:00, or not from 1970 to
- * 9999. */
+ * HH:MM or HH:MM:SS behind a T or a blank, by the local clock or, with a final Z, UTC; "today" or "yesterday", at its
+ * beginning; or @ and seconds since 1970. 0, or -1 if malformed, no time of the calendar, such as 2026-02-30 or 24:00,
+ * or not from 1970 to 9999. */
 int units_parse_when(const char *text, int64_t now_s, int64_t *when_s);
 /* A time after `now_s`, likewise, but no age; HH:MM or HH:MM:SS is the next such time by the local clock. */
 int units_parse_next(const char *text, int64_t now_s, int64_t *when_s);

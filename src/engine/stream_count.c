@@ -31,6 +31,15 @@ bool stream_count_budget(struct stream_count *c, double ratio)
 	return c->share.streams != before.streams;
 }
 
+bool stream_count_most(struct stream_count *c, unsigned max_streams)
+{
+	const struct stream_share before = c->share;
+
+	stream_control_most(&c->model, max_streams);
+	stream_count_decide(c, 0);
+	return c->share.streams != before.streams;
+}
+
 /* What the former congestion control had is no knowledge of the path, but has used the budget. */
 static void restart(struct stream_control *m)
 {

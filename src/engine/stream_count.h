@@ -39,6 +39,8 @@ void stream_count_init(struct stream_count *c, const struct stream_control_opts 
 void stream_count_decide(struct stream_count *c, unsigned streams);
 /* Another impact budget, above 0, from now on; a group decides at its next sample. True: share has changed. */
 bool stream_count_budget(struct stream_count *c, double ratio);
+/* Another maximum of streams; not in a group. True: share has changed. */
+bool stream_count_most(struct stream_count *c, unsigned max_streams);
 /* True: `congestion` is new. A change starts the probing from scratch: the model may request another number. */
 bool stream_count_congestion(struct stream_count *c, const char *name, size_t n);
 /* The sending peer's report, without its congestion control. */

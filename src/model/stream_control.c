@@ -115,7 +115,7 @@ static unsigned settle_on(const struct stream_control *s, unsigned answer)
 {
 	struct advice_point old, new;
 
-	if (s->answer == 0 || s->answer > s->advice.n_curve)
+	if (s->answer == 0 || s->answer > s->advice.n_curve || s->answer > s->o.max_streams)
 		return answer;
 	advice_at(&s->advice, s->answer, &old);
 	advice_at(&s->advice, answer, &new);
@@ -459,6 +459,27 @@ bool stream_control_members(struct stream_control *s, unsigned members, double b
 		request(s, s->target);
 	if (s->hold_s > hold_s)
 		s->hold_s = hold_s;
+	return s->streams != before;
+}
+
+bool stream_control_most(struct stream_control *s, unsigned max_streams)
+{
+	unsigned before = s->streams;
+
+	if (max_streams == s->o.max_streams)
+		return false;
+	s->o.max_streams = max_streams;
+	if (s->o.budget_ratio <= 0)
+		return false;
+	if (s->phase == STREAM_CONTROL_HOLDING && s->advised) {
+		conclude(s);
+	} else if (max_streams <= 1) {
+		s->phase = STREAM_CONTROL_FIXED;
+		request(s, 1);
+	} else {
+		stream_path_plan(s);
+		probe_next(s);
+	}
 	return s->streams != before;
 }
 

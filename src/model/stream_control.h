@@ -5,7 +5,7 @@
  *            next HOLDING, or PROBING if the answer lies far outside the probed range
  *   HOLDING  at the answer, improving and monitoring the estimate of its rate; next PROBING after the hold
  *            time, or at once after a lasting deviation of the rate in either direction
- *   FIXED    without a choice: a budget of 0, or at most one stream
+ *   FIXED    without a choice: a budget of 0, or at most one stream; next PROBING if more are permitted
  *
  * While holding, the count never exceeds the model's answer for the budget; probing may exceed it for the
  * seconds of one level. Application-limited time has no information about the path and changes nothing, and neither has
@@ -108,6 +108,10 @@ bool stream_control_movers(struct stream_control *s, unsigned movers);
 /* Another number of transfers whose streams these are, and another budget for all of them. Impact is relative to one
  * stream each. What is known of the path remains. True: the requested stream count changed. */
 bool stream_control_members(struct stream_control *s, unsigned members, double budget_ratio);
+
+/* Another maximum of streams, at least 1: without an answer, 1 suspends the probing, and more resume it. What is known
+ * of the path remains. True: the requested stream count changed. */
+bool stream_control_most(struct stream_control *s, unsigned max_streams);
 
 /* Adds a sample. True: the requested stream count changed. */
 bool stream_control_add(struct stream_control *s, const struct stream_control_sample *x);

@@ -1,9 +1,12 @@
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/byteorder.h"
 #include "core/err.h"
 #include "session/session_impl.h"
+
+#define FLOOR_STEP_RATIO 0.02 /* smaller changes of the floor are not requested */
 
 _Static_assert(ENGINE_PATHS_MAX >= PTCP_PATHS_MAX && ENGINE_STREAMS_MAX >= PTCP_STREAMS_MAX &&
     ENGINE_PATH_IDLE == PTCP_PATH_IDLE && HOST_LOAD_WORKERS_MAX >= CONTEXT_WORKERS_MAX, "limits");
@@ -303,6 +306,34 @@ void adapt_on_load(void *arg, const struct wire_load *f)
 
 /* ---- Number of streams ---- */
 
+static bool may_yield(const struct session *sess) { return engine_open(sess->engine)->congestion == WIRE_CC_YIELD; }
+
+/* For a sending peer. */
+static uint64_t requested_floor(const struct session *sess)
+{
+	return sess->send != NULL || !may_yield(sess) ? 0 :
+	    isinf(sess->adapt.floor_bps) ? UINT64_MAX : (uint64_t)sess->adapt.floor_bps;
+}
+
+void adapt_floor(struct session *sess, uint64_t bps)
+{
+	if (may_yield(sess) && sess->send != NULL)
+		sess->adapt.floor_bps = bps == UINT64_MAX ? INFINITY : (double)bps;
+}
+
+void session_set_floor(struct session *sess, double bps)
+{
+	double before_bps = sess->adapt.floor_bps;
+
+	if (sess->o.open == NULL || fabs(bps - before_bps) <= FLOOR_STEP_RATIO * before_bps ||
+	    (isinf(bps) && isinf(before_bps)))
+		return;
+	sess->adapt.floor_bps = bps;
+	if (sess->send == NULL && sess->streams.n_active > 0)
+		engine_set_streams(sess->engine, &(struct wire_set_streams){ (uint16_t)sess->streams.n_active,
+		    requested_floor(sess) });
+}
+
 void adapt_request(struct session *sess, unsigned streams, const char *why)
 {
 	unsigned most = sess->send != NULL ? send_streams(sess) : PTCP_STREAMS_MAX;
@@ -314,7 +345,8 @@ void adapt_request(struct session *sess, unsigned streams, const char *why)
 		return;
 	if (sess->o.paths != NULL && most < sess->o.paths->n_places)
 		most = sess->o.paths->n_places;
-	use = (struct wire_set_streams){ .streams = (uint16_t)(streams < most ? streams : most) };
+	use = (struct wire_set_streams){ .streams = (uint16_t)(streams < most ? streams : most),
+		.bytes = requested_floor(sess) };
 	engine_set_streams(sess->engine, &use);
 	streams_activate(sess, use.streams, why);
 }
@@ -373,6 +405,14 @@ void session_adapt_streams(struct session *sess, const struct stream_count_opts 
 void session_set_budget(struct session *sess, double ratio)
 {
 	if (sess->adapt.adapts_streams && stream_count_budget(&sess->adapt.stream_count, ratio))
+		activate(sess);
+}
+
+void session_set_most_streams(struct session *sess, unsigned most)
+{
+	if (most > sess->streams.n_granted)
+		most = sess->streams.n_granted;
+	if (sess->adapt.adapts_streams && stream_count_most(&sess->adapt.stream_count, most))
 		activate(sess);
 }
 
@@ -461,6 +501,7 @@ void adapt_streams(struct session *sess, struct mono now)
 		.unconnected = sess->streams.n_active - streams_connected(sess),
 		.disk_busy = session_busy(sess) != WIRE_IDLE || engine_peer_busy(sess->engine) != WIRE_IDLE,
 		.rate_limited = path_rates_limited(&sess->adapt.path_rates) ||
+		    (may_yield(sess) && !isinf(sess->adapt.floor_bps)) ||
 		    (sess->adapt.selects_paths && path_select_in_trial(&sess->adapt.path_select)) };
 	changed = stream_count_add(c, &in, now);
 	log_at(&sess->o.context->log, LOG_DEBUG, "streams",

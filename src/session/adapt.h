@@ -31,6 +31,8 @@ struct adaptation {
 	struct host_load host_load;
 	uint64_t waited_ns;         /* sum of the streams until the last interval */
 	struct spending *spending;  /* NULL: not of a starter, or no memory */
+	/* Rate of all streams together down to which they yield, if OPEN requests that; INFINITY: they do not yield */
+	double floor_bps;
 	struct { unsigned streams; const char *why; } requested; /* adapt_request(), until the first
 	                                                            sources are listed */
 	bool adapts_streams;        /* the starter, after session_adapt_streams(): */
@@ -44,6 +46,8 @@ void adapt_init(struct session *sess);
  * is for the user; NULL: a report follows with a later number. */
 void adapt_request(struct session *sess, unsigned streams, const char *why);
 void adapt_requested(struct session *sess, struct mono now);
+/* As the acceptor: the floor that the starter requests, from SET_STREAMS. */
+void adapt_floor(struct session *sess, uint64_t bps);
 /* Once running. */
 int adapt_start(struct session *sess, struct ptcp_err *e);
 void adapt_rates(struct session *sess, struct mono now);

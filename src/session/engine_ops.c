@@ -60,6 +60,8 @@ static void on_set_streams(void *arg, const struct wire_set_streams *u)
 	    "requested");
 	if (sess->probe != NULL)
 		probe_session_on_set_streams(sess, u->bytes);
+	else
+		adapt_floor(sess, u->bytes);
 }
 
 static void on_tcp_report(void *arg, const struct wire_tcp_report *f)

@@ -122,6 +122,11 @@ bool session_is_striped(const struct session *sess);
 void session_set_path_rate(struct session *sess, unsigned path, uint64_t bps);
 /* Another impact budget, above 0, after session_adapt_streams(); without effect before. */
 void session_set_budget(struct session *sess, double ratio);
+/* Another maximum of streams, after session_adapt_streams(); not in a group. */
+void session_set_most_streams(struct session *sess, unsigned most);
+/* Starter, of a session that yields: the rate in bit/s of all streams together down to which the sender yields; 0, at
+ * first: without a floor; INFINITY: the sender does not yield. */
+void session_set_floor(struct session *sess, double bps);
 /* Starter: the limit of all streams together has changed (opts.context->pacing). */
 void session_rate_changed(struct session *sess);
 

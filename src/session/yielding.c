@@ -9,11 +9,14 @@
                                       delay its own segments */
 #define SEGMENT_BITS (8 * 1448.0)
 
-static void set_rate(int fd, double rate_bps)
+/* At least the stream's share of the floor; INFINITY: no limit. */
+static void set_rate(const struct session *sess, unsigned number, double rate_bps)
 {
-	uint64_t bytes = (uint64_t)(rate_bps / 8);
+	unsigned n = sess->streams.n_active > 0 ? sess->streams.n_active : 1;
+	double bps = fmax(rate_bps, sess->adapt.floor_bps / n);
+	uint64_t bytes = isinf(bps) ? UINT64_MAX : (uint64_t)(bps / 8);
 
-	setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &bytes, sizeof bytes);
+	setsockopt(stream_tap(sess->slot[number].stream), SOL_SOCKET, SO_MAX_PACING_RATE, &bytes, sizeof bytes);
 }
 
 static void begin(struct yielding_stream *s, const struct session *sess, unsigned number, const struct tcpinfo *at,
@@ -21,7 +24,7 @@ static void begin(struct yielding_stream *s, const struct session *sess, unsigne
 {
 	*s = (struct yielding_stream){ .generation = sess->slot[number].generation, .stepped = now, .last = *at };
 	yield_step(&s->law, &(struct yield_sample){ YIELD_STEP_S, at->rtt_s, at->min_rtt_s, 0, SEGMENT_BITS, false });
-	set_rate(stream_tap(sess->slot[number].stream), s->law.rate_bps);
+	set_rate(sess, number, s->law.rate_bps);
 }
 
 static void step(struct session *sess, unsigned number, struct mono now)
@@ -32,8 +35,14 @@ static void step(struct session *sess, unsigned number, struct mono now)
 
 	if (!streams_tcpinfo(sess, number, &at))
 		return;
-	if (s->generation != sess->slot[number].generation) {
+	if (s->generation != sess->slot[number].generation || (s->released && !isinf(sess->adapt.floor_bps))) {
 		begin(s, sess, number, &at, now);
+		return;
+	}
+	if (isinf(sess->adapt.floor_bps)) {
+		if (!s->released)
+			set_rate(sess, number, INFINITY);
+		s->released = true;
 		return;
 	}
 	s->least_s = s->least_s > 0 ? fmin(s->least_s, at.rtt_s) : at.rtt_s;
@@ -47,7 +56,7 @@ static void step(struct session *sess, unsigned number, struct mono now)
 	    "target_ms=%.1f delivered_bps=%.0f", number, s->law.phase, s->law.rate_bps, s->least_s * 1e3,
 	    s->law.base_s * 1e3,
 	    yield_target_s(&s->law) * 1e3, 8 * (double)(at.delivered_bytes - s->last.delivered_bytes) / elapsed_s);
-	set_rate(stream_tap(sess->slot[number].stream), s->law.rate_bps);
+	set_rate(sess, number, s->law.rate_bps);
 	s->stepped = now;
 	s->last = at;
 	s->least_s = 0;

@@ -1,4 +1,5 @@
-/* Paces the sender's streams so that they yield to competing flows (model/yield.h), if OPEN requests it. */
+/* Paces the sender's streams so that they yield to competing flows (model/yield.h), if OPEN requests it, down to the
+ * floor that the starter requests (adapt.h). */
 #ifndef SESSION_YIELDING_H
 #define SESSION_YIELDING_H
 
@@ -17,6 +18,7 @@ struct yielding {
 		struct mono stepped; /* with these counters: */
 		struct tcpinfo last;
 		double least_s;     /* RTT since then; 0: unknown */
+		bool released;      /* does not yield: the floor is infinite */
 	} stream[PTCP_STREAMS_MAX];
 };
 

@@ -6,7 +6,6 @@
 
 #include <jansson.h>
 #include <math.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -196,6 +195,38 @@ static int end(bool json, bool quiet, bool started, int code, const char *msg)
 	return status;
 }
 
+/* A warning once the deadline cannot be met, also with --quiet; at the end, how it was met. */
+static void deadlines(void **state)
+{
+	struct ptcp_deadline d = { .at_s = 1795981251, .streams = 3, .floor_bps = INFINITY, .impact_percent = 7,
+		.end_s = 1795981336.5, .larger_impact_percent = 30, .larger_end_s = NAN };
+	const struct ptcp_event ev = { .type = PTCP_EVENT_DEADLINE, .deadline = &d, .text = "too late" };
+	struct ptcp_result r = result;
+	struct output o;
+	int json;
+
+	(void)state;
+	r.deadline = d;
+	for (json = 0; json < 2; json++) {
+		capture_begin(&cap);
+		output_init(&o, "send", &(struct log_opts){ .json = json, .quiet = !json });
+		output_event(&o, &ev);
+		d.possible = true;
+		output_event(&o, &ev);
+		d.possible = false;
+		capture_end(&cap);
+		assert_string_equal(cap.err, json ? "ptcp: warning: too late\nptcp: too late\n" : "ptcp: warning: too late\n");
+	}
+	assert_memory_equal(cap.out, "{\"at\":1795981251,\"possible\":false,\"streams\":3,\"floor_bps\":null,"
+	    "\"impact_percent\":7.0,\"end\":1795981336,\"event\":\"deadline\",\"text\":\"too late\","
+	    "\"larger_impact_percent\":30.0,\"larger_end\":null}\n", 150);
+	capture_begin(&cap);
+	output_init(&o, "send", &(struct log_opts){ .json = false });
+	output_end(&o, 0, &r, NULL);
+	capture_end(&cap);
+	assert_non_null(strstr(cap.err, "missed the deadline by 1 m 26 s\n"));
+}
+
 /* What lies below a failed directory is counted, after the cause; programs learn of each. */
 static void below_a_failed_directory(void **state)
 {
@@ -234,7 +265,8 @@ static void json_end(void **state)
 	    "\"window\":0.4,\"buffer\":0.0,\"impact\":0.1,\"limit\":0.0,\"idle\":0.0},"
 	    "\"deleted\":0,\"vanished\":0,\"advised_streams\":null,\"predicted_bps\":null,"
 	    "\"predicted_impact_percent\":null,\"measured_bps\":null,\"from_history\":false,"
-	    "\"fastest_streams\":null,\"fastest_bps\":null,\"fastest_impact_percent\":null,\"congestion\":null}\n");
+	    "\"fastest_streams\":null,\"fastest_bps\":null,\"fastest_impact_percent\":null,\"deadline\":null,"
+	    "\"congestion\":null}\n");
 	assert_string_equal(cap.err, "");
 	n_carried = 2;
 	assert_int_equal(end(true, false, true, 0, ""), 0);
@@ -343,6 +375,7 @@ int main(void)
 		cmocka_unit_test(json_names),
 		cmocka_unit_test(failed_file),
 		cmocka_unit_test(warning), cmocka_unit_test(below_a_failed_directory),
+		cmocka_unit_test(deadlines),
 		cmocka_unit_test(json_end),
 		cmocka_unit_test(text_end),
 		cmocka_unit_test(status_line),

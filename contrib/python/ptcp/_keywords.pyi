@@ -79,6 +79,7 @@ class AdviceOptions(WriteOptions, total=False):
     detach: bool | None
     rate: Text | RateLimit | None
     streams: int | Literal["auto"] | None
+    deadline: Text | None
     no_history: bool | None
     cipher: Literal["aes128gcm", "aes256gcm", "chacha20", "none"] | None
     remote_launch: Text | None

@@ -33,6 +33,11 @@ class FileDigest(c.Structure):
     _fields_ = [("kind", c.c_int), ("hex", text)]
 
 
+class Deadline(c.Structure):
+    _fields_ = [("at_s", c.c_int64), ("possible", c.c_bool), ("streams", c.c_uint), ("floor_bps", f64),
+                ("impact_percent", f64), ("end_s", f64), ("larger_impact_percent", f64), ("larger_end_s", f64)]
+
+
 class Event(c.Structure):
     _fields_ = [("type", c.c_int), ("peer", text), ("peer_fingerprint", text), ("progress", Progress),
                 ("rate_bps", f64), ("eta_s", f64), ("from", c.c_uint), ("to", c.c_uint), ("path", text),
@@ -41,7 +46,7 @@ class Event(c.Structure):
                 ("failed_hop", c.c_uint), ("attempt", c.c_uint), ("in_s", f64), ("size_bytes", u64),
                 ("is_link", c.c_bool), ("digest", c.POINTER(FileDigest)),
                 ("n_digests", c.c_uint), ("ahead", c.c_uint), ("congestion", text), ("advice", c.c_void_p),
-                ("movers", c.c_void_p), ("n_movers", c.c_size_t)]
+                ("movers", c.c_void_p), ("n_movers", c.c_size_t), ("deadline", c.POINTER(Deadline))]
 
 
 EventFn = c.CFUNCTYPE(None, c.c_void_p, c.POINTER(Event))
@@ -63,7 +68,8 @@ class Result(c.Structure):
                 ("advised_streams", c.c_uint), ("predicted_bps", f64), ("predicted_impact_percent", f64),
                 ("measured_bps", f64), ("from_history", c.c_bool), ("budget_percent", f64),
                 ("fastest_streams", c.c_uint), ("fastest_bps", f64), ("fastest_impact_percent", f64), ("deleted", u64),
-                ("vanished", u64), ("same_files", u64), ("same_bytes", u64), ("spent_s", f64 * 11)]
+                ("vanished", u64), ("same_files", u64), ("same_bytes", u64), ("deadline", Deadline),
+                ("spent_s", f64 * 11)]
 
 
 class Entry(c.Structure):

@@ -212,6 +212,23 @@ static void text_advised(const struct ptcp_result *r)
 		    units_rate_text(predicted, r->fastest_bps), r->fastest_impact_percent);
 }
 
+static void text_deadline(const struct ptcp_result *r)
+{
+	char early[UNITS_TEXT_BYTES], rate[UNITS_TEXT_BYTES];
+	const struct ptcp_deadline *d = &r->deadline;
+
+	if (d->at_s == 0)
+		return;
+	units_time_text(early, fabs((double)d->at_s - d->end_s));
+	if (!d->possible)
+		terminal_line("missed the deadline by %s", early);
+	else if (isinf(d->floor_bps) || d->impact_percent > 0)
+		terminal_line("met the deadline, %s early, slowing each competing flow by %.0f %% at most", early, d->impact_percent);
+	else
+		terminal_line("met the deadline, %s early, yielding to competing flows%s%s", early, d->floor_bps > 0 ?
+		    " down to " : "", d->floor_bps > 0 ? units_rate_text(rate, d->floor_bps) : "");
+}
+
 /* File data, before compression. */
 static uint64_t sent_bytes(const struct ptcp_result *r) { return r->progress.wire_bytes + r->progress.saved_bytes; }
 
@@ -248,6 +265,7 @@ static void text_end(const struct output *o, const struct ptcp_result *r)
 		terminal_line("compressed: %s sent as %s", units_size_text(size, sent_bytes(r)),
 		    units_size_text(resumed, r->progress.wire_bytes));
 	text_advised(r);
+	text_deadline(r);
 	if (o->congestion[0] != '\0' && (o->changed_congestion || r->advised_streams > 0))
 		terminal_line("congestion control: %s (%s)", o->congestion, o->congestion_why);
 	for (i = 0; o->n_paths > 1 && i < o->n_paths; i++)
@@ -300,6 +318,28 @@ static json_t *json_progress(const struct output *o, const struct ptcp_event *ev
 
 	if (ev->n_movers > 0)
 		json_object_set_new(j, "movers", json_movers(ev->movers, ev->n_movers));
+	return j;
+}
+
+static json_t *json_percent(double v) { return v >= 0 ? json_real(v) : json_null(); }
+
+static json_t *json_deadline(const struct ptcp_deadline *d)
+{
+	return json_pack("{s:o, s:b, s:o, s:o, s:o, s:o}", "at", json_count((uint64_t)d->at_s), "possible", d->possible,
+	    "streams", d->streams > 0 ? json_count(d->streams) : json_null(), "floor_bps",
+	    isinf(d->floor_bps) ? json_null() : json_rate(d->floor_bps), "impact_percent",
+	    json_percent(d->impact_percent), "end", isfinite(d->end_s) ? json_count((uint64_t)d->end_s) : json_null());
+}
+
+static json_t *json_deadline_event(const struct ptcp_event *ev)
+{
+	const struct ptcp_deadline *d = ev->deadline;
+	json_t *j = json_deadline(d);
+
+	json_object_set_new(j, "event", json_string("deadline"));
+	json_object_set_new(j, "text", json_text(ev->text));
+	json_object_set_new(j, "larger_impact_percent", json_percent(d->larger_impact_percent));
+	json_object_set_new(j, "larger_end", isfinite(d->larger_end_s) ? json_count((uint64_t)d->larger_end_s) : json_null());
 	return j;
 }
 
@@ -361,6 +401,9 @@ static void json_event(const struct output *o, const struct ptcp_event *ev)
 		json_line(json_pack("{s:s, s:o, s:o}", "event", "congestion", "name", json_text(ev->congestion), "reason",
 		    json_text(ev->text)));
 		break;
+	case PTCP_EVENT_DEADLINE:
+		json_line(json_deadline_event(ev));
+		break;
 	case PTCP_EVENT_WARNING:
 		json_line(json_pack("{s:s, s:o}", "event", "warning", "text", json_text(ev->text)));
 		break;
@@ -398,6 +441,7 @@ static json_t *output_json_end(const struct output *o, const struct ptcp_result 
 	json_object_set_new(end, "fastest_bps", r->fastest_streams > 0 ? json_rate(r->fastest_bps) : json_null());
 	json_object_set_new(end, "fastest_impact_percent",
 	    r->fastest_streams > 0 ? json_real(r->fastest_impact_percent) : json_null());
+	json_object_set_new(end, "deadline", r->deadline.at_s != 0 ? json_deadline(&r->deadline) : json_null());
 	json_object_set_new(end, "congestion", o->congestion[0] != '\0' ? json_text(o->congestion) : json_null());
 	if (o->dry_run)
 		json_object_set_new(end, "dry_run", json_true());
@@ -471,6 +515,8 @@ void output_event(void *arg, const struct ptcp_event *ev)
 	o->below += ev->type == PTCP_EVENT_FILE && ev->code == PTCP_EPARENT;
 	if (ev->type == PTCP_EVENT_FILE && ev->status == PTCP_FILE_FAILED && ev->code != PTCP_EPARENT)
 		show_failed(o, ev->path, ev->text != NULL ? ev->text : ptcp_err_text(ev->code));
+	if (ev->type == PTCP_EVENT_DEADLINE && (!o->quiet || !ev->deadline->possible))
+		terminal_line("ptcp: %s%s", ev->deadline->possible ? "" : "warning: ", ev->text);
 	if (ev->type == PTCP_EVENT_CONGESTION)
 		note_congestion(o, ev);
 	if (ev->type == PTCP_EVENT_MOVERS && !o->quiet)
