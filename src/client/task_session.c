@@ -318,7 +318,7 @@ static int find_source(const struct ptcp_task *t, size_t i, struct place *out, s
 
 static int add_filter(struct ptcp_task *t, struct session *sess, struct ptcp_err *e)
 {
-	int r = t->files.filter != NULL ? session_send_filtered(sess, t->files.filter, e) : 0;
+	int r = t->files.filter != NULL ? session_send_filtered(sess, t->files.filter, true, e) : 0;
 
 	return r == 0 && t->files.selection != NULL ? session_send_selected(sess, t->files.selection, e) : r;
 }
@@ -414,7 +414,7 @@ static int add_target(struct ptcp_task *t, struct session *sess, struct ptcp_err
 		return err_while(e, r, "destination %s", text_escape(shown, sizeof shown, t->files.local[0]));
 	if ((r = session_receive_into(sess, &place, e)) < 0)
 		return r;
-	session_receive_filtered(sess, t->files.filter);
+	session_receive_filtered(sess, t->files.filter, true);
 	if ((r = session_receive_backup(sess, t->files.backup, e)) < 0 ||
 	    (t->o.older.if_match != NULL && (r = session_receive_match(sess, t->o.older.if_match, e)) < 0))
 		return r;

@@ -230,6 +230,7 @@ struct filter {
 	unsigned n_files;
 	struct filter_file {
 		struct filter_rule how; /* without text */
+		bool above;
 		char name[256];
 	} *file[FILES_MAX];
 };
@@ -324,6 +325,7 @@ static int put_file(struct filter *f, const struct filter_rule *r, struct ptcp_e
 		return PTCP_ENOMEM;
 	file->how = *r;
 	file->how.text = NULL;
+	file->above = r->text[0] == '/';
 	strcpy(file->name, name); /* text_name_ok() */
 	f->rules.rule[f->rules.n++] = (struct rule){ .file = (uint16_t)f->n_files };
 	f->file[f->n_files++] = file;
@@ -356,6 +358,8 @@ const char *filter_file_name(const struct filter *f, unsigned file)
 {
 	return file < f->n_files ? f->file[file]->name : NULL;
 }
+
+bool filter_file_is_above(const struct filter *f, unsigned file) { return f->file[file]->above; }
 
 /* ---- Files in directories ---- */
 
@@ -428,7 +432,7 @@ int filter_scope_read(struct filter_scope *s, unsigned file, char *content, stru
 struct question {
 	enum filter_side side;
 	const char *path;
-	size_t at;
+	size_t top, at;
 	bool is_dir, removed;
 };
 
@@ -436,7 +440,7 @@ struct question {
 static bool matches(const struct rule *r, const struct question *q, size_t from)
 {
 	return (r->sides & q->side) != 0 && !(r->perishable && q->removed) &&
-	    glob_match(r->glob, q->path + (glob_is_anchored(r->glob) ? from : 0), q->is_dir) != r->negated;
+	    glob_match(r->glob, q->path + (glob_is_anchored(r->glob) ? from : q->top), q->is_dir) != r->negated;
 }
 
 static const struct rule *first_match(const struct rule_list *l, const struct question *q, size_t from)
@@ -463,9 +467,9 @@ static const struct rule *match_files(const struct filter_scope *s, unsigned fil
 }
 
 bool filter_includes(const struct filter *f, const struct filter_scope *s, enum filter_side side, const char *path,
-    size_t at, bool is_dir, bool removed)
+    size_t top, size_t at, bool is_dir, bool removed)
 {
-	const struct question q = { side, path, at, is_dir, removed };
+	const struct question q = { side, path, top, at, is_dir, removed };
 	const struct rule *r, *found = NULL;
 	unsigned i;
 
@@ -473,7 +477,7 @@ bool filter_includes(const struct filter *f, const struct filter_scope *s, enum 
 		r = &f->rules.rule[i];
 		if (r->glob == NULL)
 			found = match_files(s, r->file, &q);
-		else if (matches(r, &q, 0))
+		else if (matches(r, &q, top))
 			found = r;
 	}
 	return found == NULL || found->include;

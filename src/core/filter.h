@@ -57,6 +57,8 @@ int filter_add_pattern(struct filter *f, bool include, const char *pattern, stru
 
 /* The names of files of dir-merge rules: NULL behind the last one. */
 const char *filter_file_name(const struct filter *f, unsigned file);
+/* Whether directories above the transfer have such files, too. */
+bool filter_file_is_above(const struct filter *f, unsigned file);
 
 /* Rules of the files in one directory, `at` bytes behind the beginning of paths; `up`: those of directories above,
  * which outlive it, or NULL. */
@@ -68,9 +70,9 @@ int filter_scope_read(struct filter_scope *s, unsigned file, char *content, stru
 void filter_scope_free(struct filter_scope *s); /* NULL is fine */
 
 /* The first matching rule decides; without a match the path is included. An excluded directory is not entered, so a
- * rule cannot include paths below it. `at`: where the name in the path begins. `removed`: without perishable rules.
- * Any thread. */
+ * rule cannot include paths below it. `top`, `at`: where the path below the transfer, and the name, begin in the path.
+ * `removed`: without perishable rules. Any thread. */
 bool filter_includes(const struct filter *f, const struct filter_scope *s, enum filter_side side, const char *path,
-    size_t at, bool is_dir, bool removed);
+    size_t top, size_t at, bool is_dir, bool removed);
 
 #endif

@@ -369,7 +369,8 @@ bool file_system_stores_as(const struct file_system *f, struct timespec source, 
 	if (!f->tried || !file_system_stores(f, source))
 		return false;
 	if (f->time_ns < NS_PER_S)
-		return stored.tv_sec == source.tv_sec && stored.tv_nsec == source.tv_nsec - source.tv_nsec % (long)f->time_ns;
+		return stored.tv_sec == source.tv_sec &&
+		    stored.tv_nsec == source.tv_nsec - source.tv_nsec % (long)f->time_ns;
 	return stored.tv_nsec == 0 && stored.tv_sec <= source.tv_sec && source.tv_sec - stored.tv_sec < step_s &&
 	    stored.tv_sec % step_s == 0;
 }

@@ -54,7 +54,7 @@ static inline bool file_system_stores(const struct file_system *f, struct timesp
 	return f->time_ns > 0 && t.tv_sec >= f->first_s && t.tv_sec <= f->last_s;
 }
 
-/* Whether a file there that was given the time of a source has this one. */
+/* Whether the file system stores the time of a source as `stored`. */
 bool file_system_stores_as(const struct file_system *f, struct timespec source, struct timespec stored);
 
 /* Tries all abilities in d. I/O threads. */
@@ -70,7 +70,7 @@ const struct file_system *file_system_known(const struct dir *d);
 /* Whether the file system of d is known to lack the ability. */
 bool file_system_known_lacks(const struct dir *d, enum ability a);
 
-/* The tree of `to` learns what that of `from` knows of the same file system. Both directories were open. */
+/* The tree of `to` learns the abilities of the same file system from the tree of `from`. Both directories were open. */
 void file_system_share(const struct dir *from, struct dir *to);
 
 /* "exfat: no modes, owners or hard links, times to 10 ms": the lacking ones of the abilities `of`. False: none. */

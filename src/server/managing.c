@@ -209,7 +209,7 @@ static int begin_walk(struct managing *m, const char *name, struct ptcp_err *e)
 	if (m->op == WIRE_MANAGE_LIST && (m->flags & WIRE_MANAGE_RECURSIVE) == 0)
 		walk_flat(m->walk);
 	if (m->op == WIRE_MANAGE_LIST && name[0] == '\0' && (m->flags & WIRE_MANAGE_HIDDEN) == 0)
-		walk_filter(m->walk, m->visible);
+		walk_filter(m->walk, m->visible, false);
 	return walk_add(m->walk, m->base, name[0] != '\0' ? name : NULL, e);
 }
 

@@ -330,7 +330,7 @@ int request_begin(struct request *a, struct session *sess, struct ptcp_err *e)
 		return a->generates ? session_generate(sess, e) : session_discard(sess, e);
 	if (!a->sends) {
 		if ((r = session_receive_into(sess, &a->place, e)) == 0)
-			session_receive_filtered(sess, a->filter);
+			session_receive_filtered(sess, a->filter, a->own);
 		if (r == 0)
 			r = session_receive_backup(sess, (struct backup_opts){ .own = a->own,
 			    .dir = find_given(a, WIRE_PATH_BACKUP_DIR), .suffix = find_given(a, WIRE_PATH_SUFFIX) }, e);
@@ -343,7 +343,7 @@ int request_begin(struct request *a, struct session *sess, struct ptcp_err *e)
 		return r;
 	}
 	if (a->filter != NULL)
-		r = session_send_filtered(sess, a->filter, e);
+		r = session_send_filtered(sess, a->filter, a->own, e);
 	for (i = 0; i < a->n_paths && r == 0; i++) {
 		struct request_path *s = &a->path[i];
 

@@ -33,9 +33,9 @@ static void server_session_free(struct server_session *s)
 
 	if (s->request.finding)
 		return; /* on_found() calls again */
+	session_free(s->session); /* borrows the filter */
 	request_fini(&s->request);
 	free(s->path);
-	session_free(s->session);
 	server_session_leave(s);
 	memory_account_free(s->memory);
 	list_remove(&s->in_list);

@@ -25,6 +25,7 @@ struct receive_prune {
 	struct name_set names;
 	struct prune *prune;
 	const struct filter *filter;
+	bool own;                        /* see walk_filter() */
 	uint64_t entries;                /* entries that the source has below the directories that are pruned */
 	unsigned closed;                 /* directories without removals, as entries below failed */
 	bool lacks_names;                /* no memory for a name */
@@ -70,10 +71,12 @@ void receive_prune_free(struct receive_side *r)
 	r->prune = NULL;
 }
 
-void session_receive_filtered(struct session *sess, const struct filter *f)
+void session_receive_filtered(struct session *sess, const struct filter *f, bool own)
 {
-	if (sess->receive->prune != NULL)
-		sess->receive->prune->filter = f;
+	if (sess->receive->prune == NULL)
+		return;
+	sess->receive->prune->filter = f;
+	sess->receive->prune->own = own;
 }
 
 /* ---- The names of the source ---- */
@@ -93,7 +96,7 @@ static int new_prune(struct session *sess, struct ptcp_err *e)
 	const struct wire_open *open = engine_open(sess->engine);
 	struct receive_prune *p = sess->receive->prune;
 	const struct prune_opts o = { .names = &p->names, .published = sess->receive->published,
-		.backup = sess->receive->backup, .filter = p->filter,
+		.backup = sess->receive->backup, .filter = p->filter, .own = p->own,
 		.links = (open->preserve & WIRE_PRESERVE_LINKS) != 0, .dry_run = (open->flags & WIRE_OPEN_DRY_RUN) != 0,
 		.lists_ways = (open->flags & (WIRE_OPEN_DRY_RUN | WIRE_OPEN_IGNORE_EXISTING)) == WIRE_OPEN_DRY_RUN,
 		.memory = sess->o.memory,

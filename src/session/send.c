@@ -99,12 +99,12 @@ int session_send_pipe(struct session *sess, struct pipe_source *pipe, struct ptc
 	return r;
 }
 
-int session_send_filtered(struct session *sess, const struct filter *f, struct ptcp_err *e)
+int session_send_filtered(struct session *sess, const struct filter *f, bool own, struct ptcp_err *e)
 {
 	int r = send_new(sess, e);
 
 	if (r == 0)
-		walk_filter(sess->send->walk, f);
+		walk_filter(sess->send->walk, f, own);
 	return r;
 }
 

@@ -150,8 +150,8 @@ int session_send_from(struct session *sess, struct dir *dir, const char *name, s
 int session_send_pipe(struct session *sess, struct pipe_source *pipe, struct ptcp_err *e);
 /* Starter that has added all its sources before the peer has accepted: offers the first entries early. */
 void session_offer_early(struct session *sess);
-/* Filters the entries of all sources. Borrows f for the session's lifetime. */
-int session_send_filtered(struct session *sess, const struct filter *f, struct ptcp_err *e);
+/* Filters the entries of all sources. `own`: see walk_filter(). Borrows f for the session's lifetime. */
+int session_send_filtered(struct session *sess, const struct filter *f, bool own, struct ptcp_err *e);
 /* Limits the content of the source, a directory, to a selection. Borrows s for the session's lifetime. */
 int session_send_selected(struct session *sess, const struct selection *s, struct ptcp_err *e);
 /* Starter that receives, within ops.running: sends the selection to the acceptor. */
@@ -171,7 +171,7 @@ int session_receive_pipe(struct session *sess, struct pipe_sink *pipe, struct pt
 void session_receive_published(struct session *sess, struct published *p);
 /* The rules of the sources, which a receiver with DELETE needs as well. Borrows f for the session's lifetime; after
  * session_receive_into(). */
-void session_receive_filtered(struct session *sess, const struct filter *f);
+void session_receive_filtered(struct session *sess, const struct filter *f, bool own);
 /* The destination is a file, replaced only if it has the version, see store_match_parse(); after
  * session_receive_into(). */
 int session_receive_match(struct session *sess, const char *version, struct ptcp_err *e);

@@ -348,7 +348,7 @@ static int next_listing(void *arg, struct ptcp_err *e)
 	if (!deep)
 		walk_flat(x->walk);
 	if (p->rest[0] != '.' && (!deep || strstr(p->rest, "/.") == NULL))
-		walk_filter(x->walk, x->visible);
+		walk_filter(x->walk, x->visible, false);
 	return (r = walk_add(x->walk, x->base, NULL, e)) < 0 ? r : 1;
 }
 

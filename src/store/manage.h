@@ -68,6 +68,7 @@ struct prune_opts {
 	struct published *published; /* files of the transfer, which stay under any name; borrowed; NULL: none */
 	struct backup *backup;        /* keeps what is removed; borrowed; NULL: nothing is kept */
 	const struct filter *filter;  /* rules of the transfer; borrowed; NULL: includes all */
+	bool own;                     /* see walk_filter() */
 	uint32_t max_depth;           /* levels of the roots to remove from; 0: all */
 	bool links;                   /* links are transferred */
 	bool dry_run;

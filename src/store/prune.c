@@ -34,6 +34,7 @@ struct prune {
 	struct list roots, *next;
 	struct prune_root *root;     /* being walked, or with the directory that makes way */
 	struct dir *way;             /* makes way, see prune_make_way(); NULL: none */
+	uint32_t way_depth;          /* depth of the entries in it, below the root; 0: none */
 	struct walk *walk;
 	uint64_t dev;                /* file system of the root */
 	bool counted, removing; /* the first of two walks has ended, and the second one has begun */
@@ -138,7 +139,7 @@ static bool is_removable(const struct prune *p, const struct walk_entry *w)
 /* Deeper entries are left out. */
 static bool is_deep(const struct prune *p, const struct walk_entry *w)
 {
-	return p->o.max_depth > 0 && p->way == NULL && (uint32_t)w->depth >= p->o.max_depth;
+	return p->o.max_depth > 0 && (uint32_t)w->depth + p->way_depth >= p->o.max_depth;
 }
 
 /* The source does not have the entry, or as a file or link where this is a directory, and the transfer would have
@@ -355,7 +356,7 @@ static int begin_walk(struct prune *p, struct dir *d, struct ptcp_err *e)
 	int r = walk_new(&p->walk, p->o.memory, e);
 
 	if (r == 0 && p->o.filter != NULL)
-		walk_judge(p->walk, p->o.filter, p->root->dir, p->root->source);
+		walk_judge(p->walk, p->o.filter, p->o.own, p->root->dir, p->root->source);
 	if (r == 0)
 		r = walk_add(p->walk, d, NULL, e);
 	return r < 0 ? r : 1;
@@ -446,9 +447,14 @@ static struct prune_root *root_of(const struct prune *p, const struct dir *d)
 
 bool prune_make_way(struct prune *p, struct dir *parent, const char *name)
 {
+	const struct dir *d;
+
 	p->root = root_of(p, parent);
-	p->way = p->root != NULL ? dir_child(parent, name) : NULL;
-	return p->way != NULL;
+	if ((p->way = p->root != NULL ? dir_child(parent, name) : NULL) == NULL)
+		return false;
+	for (d = parent, p->way_depth = 1; d != p->root->dir; d = d->parent)
+		p->way_depth++;
+	return true;
 }
 
 void prune_made_way(struct prune *p)
@@ -456,6 +462,7 @@ void prune_made_way(struct prune *p)
 	stop_walk(p);
 	dir_unref(p->way);
 	p->way = NULL;
+	p->way_depth = 0;
 	if (p->removing)
 		p->made_way = p->count;
 	p->count = p->made_way;

@@ -206,13 +206,14 @@ static bool same_time(const struct reference_entry *t, const struct stat *st)
 	return !t->meta->set_mtime || rules_same_time(t->rules, st->st_mtim, t->meta->mtime);
 }
 
-/* The file system has rounded the time of the source to this one. `finely`: so little that hardly another content has
- * it; nobody compares what is left out. */
+/* The file system has rounded the time of the source to the time of the file. `finely`: hardly another content has the
+ * same time; files that are left out are never compared. */
 static bool is_rounded(const struct reference_entry *t, const struct found *o, bool finely)
 {
 	const struct file_system *f = file_system_known(o->dir);
 
-	return f != NULL && (!finely || f->time_ns < NS_PER_S) && file_system_stores_as(f, t->meta->mtime, o->st.st_mtim);
+	return f != NULL && (!finely || f->time_ns < NS_PER_S) &&
+	    file_system_stores_as(f, t->meta->mtime, o->st.st_mtim);
 }
 
 static enum has judge_link(const struct reference_entry *t, const struct found *o)
@@ -309,7 +310,7 @@ static bool make_link(const struct reference_entry *t, const struct found *o, co
 	return store_hardlink(&to, t->dir, t->name, &ignored) == 0;
 }
 
-/* As rsync: only files that no reference has remain. What is in a directory makes way for nothing but a file. */
+/* As rsync: only files that no reference has remain. A full directory makes way for received files only. */
 static bool leave_out(const struct reference_entry *t, int at, const struct existing *x)
 {
 	struct ptcp_err ignored;

@@ -126,11 +126,15 @@ void walk_free(struct walk *w)
 	memory_free(w->memory, w, sizeof *w);
 }
 
-void walk_filter(struct walk *w, const struct filter *f) { w->rules.filter = f; }
-
-void walk_judge(struct walk *w, const struct filter *f, struct dir *base, const char *above)
+void walk_filter(struct walk *w, const struct filter *f, bool own)
 {
 	w->rules.filter = f;
+	w->rules.own = own;
+}
+
+void walk_judge(struct walk *w, const struct filter *f, bool own, struct dir *base, const char *above)
+{
+	walk_filter(w, f, own);
 	w->rules.base = dir_ref(base);
 	w->rules.base_path = above;
 }
@@ -512,10 +516,10 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 	/* An entry removed since the listing counts as not listed. */
 	leave_out = in != NULL && !in->selected && r < 0 && why.sys == ENOENT && !out->followed;
 	if (!leave_out)
-		leave_out = walk_rules_judge(&w->rules, in != NULL ? &in->rules : NULL, name, out->type == WALK_DIR, out->left_out,
+		leave_out = walk_rules_judge(&w->rules, in != NULL ? &in->rules : NULL, dir, name, out->type == WALK_DIR, out->left_out,
 		    &why);
 	if (!leave_out && r < 0 && out->followed) /* a link to nowhere, which could lead to a directory */
-		leave_out = walk_rules_judge(&w->rules, in != NULL ? &in->rules : NULL, name, true, out->left_out, &why);
+		leave_out = walk_rules_judge(&w->rules, in != NULL ? &in->rules : NULL, dir, name, true, out->left_out, &why);
 	if (leave_out < 0)
 		r = leave_out;
 	if (leave_out > 0) {

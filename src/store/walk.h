@@ -65,12 +65,12 @@ int walk_add(struct walk *w, struct dir *dir, const char *name, struct ptcp_err 
 
 /* Skips entries that rules for senders leave out, of `f` and of files in the tree, and does not enter these directories.
  * Paths begin with the added name, to which the rules apply as well, or below an added directory's content. The listing of
- * a directory fails if a file of rules cannot be read. Borrows f for w's lifetime; to be called before the first
- * walk_next(). */
-void walk_filter(struct walk *w, const struct filter *f);
+ * a directory fails if a file of rules cannot be read. `own`: the user of this process named what was added, whose rules
+ * may be in directories above the tree. Borrows f for w's lifetime; to be called before the first walk_next(). */
+void walk_filter(struct walk *w, const struct filter *f, bool own);
 /* Reports all entries of an added directory's content, and whether the rules for receivers leave them out. The directory
  * has the path `above` (may be empty) in rules, and lies in `base`, or below: files of rules are read from there on. */
-void walk_judge(struct walk *w, const struct filter *f, struct dir *base, const char *above);
+void walk_judge(struct walk *w, const struct filter *f, bool own, struct dir *base, const char *above);
 
 /* Limits the content of added directories to a selection, sorted: other entries are not examined; a selected path that
  * does not exist, or leads through something else than a directory, is WALK_FAILED. Borrows s for w's lifetime; to be

@@ -1,6 +1,9 @@
 #include "store/walk_rules.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,9 +63,9 @@ static int add_rules(struct filter_scope *s, unsigned file, char *content, struc
 	return r < 0 ? fs_err_set(e, PTCP_EIO, EINVAL, d, name, why.msg) : 0;
 }
 
-/* Reads the files that d has: *out is NULL if it has none. */
+/* Reads the files that d has: *out is NULL if it has none. `above`: d is above the transfer. */
 static int read_files(struct filter_scope **out, const struct filter *f, const struct filter_scope *up, size_t at,
-    struct dir *d, struct ptcp_err *e)
+    struct dir *d, bool above, struct ptcp_err *e)
 {
 	struct filter_scope *s = NULL;
 	const char *name;
@@ -76,6 +79,8 @@ static int read_files(struct filter_scope **out, const struct filter *f, const s
 	if ((fd = dir_fd(d, e)) < 0)
 		return fd;
 	for (i = 0; r == 0 && (name = filter_file_name(f, i)) != NULL; i++) {
+		if (above && !filter_file_is_above(f, i))
+			continue;
 		if ((r = read_content(&content, d, fd, name, e)) == 0 && content != NULL &&
 		    (s != NULL || (r = filter_scope_new(&s, f, up, at, e)) == 0))
 			r = add_rules(s, i, content, d, name, e);
@@ -97,9 +102,21 @@ static void leave_outer(struct walk_rules *w)
 	w->outer = NULL;
 }
 
+static void leave_upper(struct walk_rules *w)
+{
+	while (w->n_upper > 0)
+		filter_scope_free(w->upper[--w->n_upper]);
+	free(w->upper);
+	w->upper = NULL;
+	dir_unref(w->root);
+	w->root = NULL;
+	w->top = 0;
+}
+
 void walk_rules_fini(struct walk_rules *w)
 {
 	leave_outer(w);
+	leave_upper(w);
 	dir_unref(w->base);
 	memory_free(w->memory, w->path, w->path_cap);
 }
@@ -122,22 +139,138 @@ static int set_path(struct walk_rules *w, size_t above, const char *name, struct
 
 static const struct filter_scope *innermost(const struct walk_rules *w)
 {
-	return w->n_outer > 0 ? w->outer[w->n_outer - 1] : NULL;
+	return w->n_outer > 0 ? w->outer[w->n_outer - 1] : w->n_upper > 0 ? w->upper[w->n_upper - 1] : NULL;
+}
+
+/* ---- Directories above the transfer ---- */
+
+/* A directory that cannot be opened has no rules. */
+static int read_upper(struct walk_rules *w, struct dir *d, struct ptcp_err *e)
+{
+	struct filter_scope *s, **more;
+	int r;
+
+	if (dir_fd(d, NULL) < 0)
+		return 0;
+	r = read_files(&s, w->filter, innermost(w), w->top, d, true, e);
+	dir_fd_done(d);
+	if (r < 0 || s == NULL)
+		return r;
+	if ((more = realloc(w->upper, (w->n_upper + 1) * sizeof(struct filter_scope *))) == NULL) {
+		filter_scope_free(s);
+		return err_nomem(e);
+	}
+	w->upper = more;
+	w->upper[w->n_upper++] = s;
+	return 0;
+}
+
+/* The path of d below the root of its tree, or of the system. */
+static int find_path(const struct walk_rules *w, struct dir *d, char path[DIR_PATH_RAW_BYTES], struct ptcp_err *e)
+{
+	char link[40];
+	ssize_t n;
+	int at;
+
+	if (!w->own) {
+		dir_path_raw(d, NULL, path, DIR_PATH_RAW_BYTES);
+		return 0;
+	}
+	if ((at = dir_fd(d, e)) < 0)
+		return at;
+	snprintf(link, sizeof link, "/proc/self/fd/%d", at);
+	n = dir_sys(d)->readlinkat(AT_FDCWD, link, path, DIR_PATH_RAW_BYTES - 1);
+	dir_fd_done(d);
+	if (n < 0 || path[0] != '/')
+		return fs_err_set(e, PTCP_EIO, n < 0 ? errno : ENOENT, d, NULL,
+		    "cannot find the directories above, which may have rules (mount /proc, or write : NAME)");
+	path[n] = '\0';
+	return 0;
+}
+
+/* d becomes its child. */
+static int go_down(struct walk_rules *w, struct dir **d, const char *at, size_t n, struct ptcp_err *e)
+{
+	char name[NAME_MAX + 1];
+	struct dir *child;
+	int r;
+
+	if (n > NAME_MAX)
+		return err_set(e, PTCP_EIO, "the directory was renamed meanwhile (run the same command again)");
+	memcpy(name, at, n);
+	name[n] = '\0';
+	if ((r = set_path(w, w->top, name, e)) < 0)
+		return r;
+	w->top += n + 1;
+	w->path[w->top - 1] = '/';
+	w->path[w->top] = '\0';
+	if ((child = dir_child(*d, name)) == NULL)
+		return err_nomem(e);
+	dir_unref(*d);
+	*d = child;
+	return 0;
+}
+
+/* Reads the rules of the directories above `root`, and with `inclusive` its own. */
+static int enter_upper(struct walk_rules *w, struct dir *root, bool inclusive, struct ptcp_err *e)
+{
+	char path[DIR_PATH_RAW_BYTES];
+	struct tree *whole = NULL;
+	const char *at = path;
+	struct dir *d;
+	size_t n;
+	int r;
+
+	if ((r = find_path(w, root, path, e)) < 0 || (w->own && (r = tree_open(&whole, "/", dir_sys(root), e)) < 0))
+		return r;
+	d = tree_root(w->own ? whole : root->tree);
+	tree_unref(whole);
+	for (; r >= 0; at += n) {
+		at += strspn(at, "/");
+		if ((n = strcspn(at, "/")) == 1 && *at == '.')
+			continue;
+		if ((n > 0 || inclusive) && (r = read_upper(w, d, e)) < 0)
+			break;
+		if (n == 0)
+			break;
+		r = go_down(w, &d, at, n, e);
+	}
+	dir_unref(d);
+	return r < 0 ? r : 0;
+}
+
+static int enter_transfer(struct walk_rules *w, struct dir *root, bool inclusive, struct ptcp_err *e)
+{
+	bool wants = false;
+	unsigned i;
+	int r;
+
+	for (i = 0; filter_file_name(w->filter, i) != NULL; i++)
+		wants |= filter_file_is_above(w->filter, i);
+	if (!wants || w->root == root)
+		return 0;
+	leave_upper(w);
+	if ((r = set_path(w, 0, "", e)) < 0 || (r = enter_upper(w, root, inclusive, e)) < 0) {
+		leave_upper(w);
+		return r;
+	}
+	w->root = dir_ref(root);
+	return 0;
 }
 
 /* Below the base: the rules of files in the directory above d, and the name of d in the path. */
 static int enter_outer_dir(struct walk_rules *w, struct dir *d, struct ptcp_err *e)
 {
-	size_t above = strlen(w->path) + (w->path[0] != '\0');
+	size_t end = strlen(w->path), above = end + (end > w->top);
 	struct filter_scope *own;
-	int r = read_files(&own, w->filter, innermost(w), above, d->parent, e);
+	int r = read_files(&own, w->filter, innermost(w), above, d->parent, false, e);
 
 	if (r < 0)
 		return r;
 	if (own != NULL)
 		w->outer[w->n_outer++] = own;
-	if (above > 0)
-		w->path[above - 1] = '/';
+	if (above > end)
+		w->path[end] = '/';
 	return set_path(w, above, d->name, e);
 }
 
@@ -146,16 +279,20 @@ static int enter_outer(struct walk_rules *w, struct dir *d, struct ptcp_err *e)
 {
 	struct dir *up, *at;
 	size_t n = 0, i, k;
+	bool whole;
 	int r;
 
 	leave_outer(w);
 	if (w->base == NULL)
-		return 0;
+		return enter_transfer(w, d, false, e);
+	whole = w->base_path[0] == '\0';
+	if ((r = enter_transfer(w, whole ? w->base : w->base->parent, !whole, e)) < 0)
+		return r;
 	for (up = d; up != w->base; up = up->parent)
 		n++;
 	if ((w->outer = calloc(n + 1, sizeof(struct filter_scope *))) == NULL)
 		return err_nomem(e);
-	r = set_path(w, 0, w->base_path, e);
+	r = set_path(w, w->top, w->base_path, e);
 	for (i = n; i > 0 && r >= 0; i--) {
 		for (at = d, k = 1; k < i; k++)
 			at = at->parent;
@@ -174,11 +311,12 @@ int walk_rules_enter(struct walk_rules *w, struct level_rules *l, const struct l
 	if (added && (r = enter_outer(w, d, why)) < 0)
 		return r;
 	l->scope = up != NULL ? up->scope : innermost(w);
-	if ((!added || w->base != NULL) && w->path[0] != '\0') {
+	l->above = w->top;
+	if ((!added || w->base != NULL) && w->path != NULL && w->path[w->top] != '\0') {
 		l->above = strlen(w->path) + 1;
 		w->path[l->above - 1] = '/';
 	}
-	if ((r = read_files(&l->own, w->filter, l->scope, l->above, d, why)) < 0)
+	if ((r = read_files(&l->own, w->filter, l->scope, l->above, d, false, why)) < 0)
 		return r;
 	l->scope = l->own != NULL ? l->own : l->scope;
 	return 0;
@@ -186,18 +324,19 @@ int walk_rules_enter(struct walk_rules *w, struct level_rules *l, const struct l
 
 static bool is_left_out(const struct walk_rules *w, const struct level_rules *in, bool is_dir, bool removed)
 {
-	return !filter_includes(w->filter, in != NULL ? in->scope : NULL, w->base != NULL ? FILTER_RECEIVER :
-	    FILTER_SENDER, w->path, in != NULL ? in->above : 0, is_dir, removed);
+	return !filter_includes(w->filter, in != NULL ? in->scope : innermost(w), w->base != NULL ? FILTER_RECEIVER :
+	    FILTER_SENDER, w->path, w->top, in != NULL ? in->above : w->top, is_dir, removed);
 }
 
-int walk_rules_judge(struct walk_rules *w, const struct level_rules *in, const char *name, bool is_dir,
+int walk_rules_judge(struct walk_rules *w, const struct level_rules *in, struct dir *d, const char *name, bool is_dir,
     bool left_out[2], struct ptcp_err *why)
 {
 	int r;
 
 	if (w->filter == NULL)
 		return 0;
-	if ((r = set_path(w, in != NULL ? in->above : 0, name, why)) < 0)
+	if ((in == NULL && (r = enter_transfer(w, d, true, why)) < 0) ||
+	    (r = set_path(w, in != NULL ? in->above : w->top, name, why)) < 0)
 		return r;
 	if (w->base == NULL)
 		return is_left_out(w, in, is_dir, false);

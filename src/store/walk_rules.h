@@ -14,8 +14,12 @@ struct walk_rules {
 	const char *base_path;
 	struct filter_scope **outer; /* rules of files from there to the added directory */
 	size_t n_outer;
-	char *path;                  /* path of the latest entry */
-	size_t path_cap;
+	bool own;                    /* the user of this process named the directory of the transfer */
+	struct dir *root;            /* root of the transfer, a reference; NULL: unknown yet */
+	struct filter_scope **upper; /* rules of files in the directories above it */
+	size_t n_upper;
+	char *path;                  /* path of the latest entry, behind the directories above the transfer */
+	size_t path_cap, top;        /* length of the latter with '/' */
 };
 /* Directory of a walk. */
 struct level_rules {
@@ -30,10 +34,10 @@ void walk_rules_fini(struct walk_rules *w);
  * threads. */
 int walk_rules_enter(struct walk_rules *w, struct level_rules *l, const struct level_rules *up, struct dir *d,
     bool added, struct ptcp_err *why);
-/* 1: the rules leave `name` out of the walk (in NULL: an added entry); 0; negative without memory. With a base, the
- * walk reports all names, and left_out[] tells whether the rules leave `name` out, and out of a directory that is being
- * removed. */
-int walk_rules_judge(struct walk_rules *w, const struct level_rules *in, const char *name, bool is_dir,
+/* 1: the rules leave `name` in d out of the walk (in NULL: an added entry); 0; negative if the rules are unknown. With a
+ * base, the walk reports all names, and left_out[] tells whether the rules leave `name` out, and out of a directory that is
+ * being removed. */
+int walk_rules_judge(struct walk_rules *w, const struct level_rules *in, struct dir *d, const char *name, bool is_dir,
     bool left_out[2], struct ptcp_err *why);
 
 #endif

@@ -14,7 +14,7 @@
 
 static bool sent(const struct filter *f, const char *path, bool is_dir)
 {
-	return filter_includes(f, NULL, FILTER_SENDER, path, 0, is_dir, false);
+	return filter_includes(f, NULL, FILTER_SENDER, path, 0, 0, is_dir, false);
 }
 
 static void first_rule_wins(void **state)
@@ -88,7 +88,7 @@ static void kinds(void **state)
 					removed = c >> 2;
 					out = (kind[k].sides & side) != 0 && !(kind[k].perishable && removed) &&
 					    (dir ? form[i].dir : form[i].file) != kind[k].negated;
-					assert_int_equal(filter_includes(f, NULL, side, "a/b.o", 2, dir, removed),
+					assert_int_equal(filter_includes(f, NULL, side, "a/b.o", 0, 2, dir, removed),
 					    out ? kind[k].include : !kind[k].include);
 				}
 				filter_free(f);
@@ -140,7 +140,7 @@ static struct filter_scope *file(const struct filter *f, const struct filter_sco
 
 static bool in(const struct filter *f, const struct filter_scope *s, const char *path, size_t at)
 {
-	return filter_includes(f, s, FILTER_SENDER, path, at, false, false);
+	return filter_includes(f, s, FILTER_SENDER, path, 0, at, false, false);
 }
 
 /* Rules of files take the place of the rule that names the files; those of the innermost directory come first. */
@@ -218,6 +218,30 @@ static void malformed_files(void **state)
 	}
 }
 
+/* Rules of files above the transfer, whose paths begin there; all others know the path below it. */
+static void above(void **state)
+{
+	struct filter_scope *up, *own;
+	char of_up[] = "- /t/a\n- b/c\n- t/d\n- x\n", of_own[] = "- /e\n- /t/f\n";
+	struct filter *f;
+
+	(void)state;
+	assert_int_equal(filter_new(&f, NULL, NULL), 0);
+	assert_int_equal(filter_add(f, "- /g", NULL) | filter_add(f, "- t/g", NULL) | filter_add(f, ": /.rules", NULL) |
+	    filter_add(f, ": .more", NULL), 0);
+	assert_true(filter_file_is_above(f, 0) && !filter_file_is_above(f, 1));
+	assert_string_equal(filter_file_name(f, 0), ".rules");
+	assert_int_equal(filter_scope_new(&up, f, NULL, 0, NULL) | filter_scope_new(&own, f, up, 2, NULL), 0);
+	assert_int_equal(filter_scope_read(up, 0, of_up, NULL) | filter_scope_read(own, 0, of_own, NULL), 0);
+#define BELOW(path) filter_includes(f, own, FILTER_SENDER, "t/" path, 2, 2, false, false)
+	assert_false(BELOW("a") || BELOW("b/c") || BELOW("x") || BELOW("y/x") || BELOW("e") || BELOW("g"));
+	assert_true(BELOW("t") && BELOW("d") && BELOW("f") && BELOW("c") && BELOW("y/a") && BELOW("y/e") && BELOW("y/g"));
+#undef BELOW
+	filter_scope_free(own);
+	filter_scope_free(up);
+	filter_free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -227,6 +251,7 @@ int main(void)
 		cmocka_unit_test(files),
 		cmocka_unit_test(simple_files),
 		cmocka_unit_test(malformed_files),
+		cmocka_unit_test(above),
 	};
 	return cmocka_run_group_tests_name("core/filter", tests, NULL, NULL);
 }

@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		if (path[0] != '\0' && path[0] != '/' && path[strlen(path) - 1] != '/' && strstr(path, "//") == NULL) {
 			one(pattern, path);
 			if (filter_add_pattern(f, (lines & 1) != 0, pattern, NULL) == 0)
-				filter_includes(f, NULL, FILTER_SENDER, path, 0, false, false);
+				filter_includes(f, NULL, FILTER_SENDER, path, 0, 0, false, false);
 			rule(f, pattern);
 		}
 		free(pattern);

@@ -415,7 +415,7 @@ static struct filter *filter;
 
 static void starts_filtered(struct session *sess)
 {
-	assert_int_equal(session_send_filtered(sess, filter, NULL), 0);
+	assert_int_equal(session_send_filtered(sess, filter, false, NULL), 0);
 	sf_add_files(sess);
 }
 

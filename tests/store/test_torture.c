@@ -124,7 +124,7 @@ static int filtering(void)
 
 	if ((r = filter_new(&f, NULL, NULL)) == 0 && (r = filter_add_pattern(f, false, "*.o", NULL)) == 0 &&
 	    (r = walk_new(&w, NULL, NULL)) == 0) {
-		walk_filter(w, f);
+		walk_filter(w, f, false);
 		if ((r = walk_add(w, root, "deep", NULL)) == 0)
 			while ((r = walk_next(w, &e, NULL)) == 1) {
 				n++;

@@ -246,7 +246,7 @@ static const char *filtered(const char *name, const char *const *rules)
 	assert_int_equal(filter_new(&f, NULL, NULL), 0);
 	for (; *rules != NULL; rules++)
 		assert_int_equal(filter_add_pattern(f, **rules == '+', *rules + 1, NULL), 0);
-	walk_filter(walk, f);
+	walk_filter(walk, f, false);
 	walk_add(walk, name != NULL ? fx_root : t, name, NULL);
 	dir_unref(t);
 	text = listing(1);
@@ -706,7 +706,7 @@ static void selections(void **state)
 	/* the filter holds as well */
 	assert_int_equal(filter_new(&f, NULL, NULL), 0);
 	assert_int_equal(filter_add_pattern(f, false, "sub/", NULL), 0);
-	walk_filter(walk, f);
+	walk_filter(walk, f, false);
 	s = selected((const char *const[]){ "a/sub/y", "a/z", NULL });
 	assert_string_equal(listing(1), "d0 a\ne0 a\nf1 a/z\n");
 	selection_free(s);
