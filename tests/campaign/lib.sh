@@ -14,14 +14,10 @@
 
 chaos=$BUILD/tests/campaign/chaos
 payloads=$tmp/payloads
-mkdir "$payloads" "$tmp/logs" && mkfifo "$tmp/never" || exit 1
-exec {never}<>"$tmp/never"
+mkdir "$payloads" "$tmp/logs" || exit 1
 
 # runs SHORT LONG: how many there are in each form
 runs() { : "${RUNS:=$([ -n "$LONG" ] && echo "$2" || echo "$1")}"; }
-
-# nap SECONDS, without starting a process
-nap() { read -rt "$1" -u "$never"; }
 
 # below N: a number from 0, of the run's generator
 below() { drawn=$(((RANDOM << 15 | RANDOM) % $1)); }

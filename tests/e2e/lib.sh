@@ -39,6 +39,7 @@ not_owned() { grep -rahsE --include='*err' '^ptcp, process [0-9]+: descriptor [0
 
 pids=$tmp/pids
 : >"$pids"
+mkfifo -m 666 "$tmp/never" # for all users
 census=$tmp/census # a file for each server, see "Descriptors of servers"
 mkdir "$census"
 
@@ -50,10 +51,13 @@ measure_patience() {
 
 now_ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
 
+# nap SECONDS, without starting a process: 50 of them in each second of waiting would take the processor from the event
+nap() { read -rt "$1" <>"$tmp/never" || :; }
+
 # overdue SINCE_MS SECONDS: whether more than SECONDS have passed, in seconds of a quiet machine without sanitizers.
 # Other load may have begun since the last measurement.
 overdue() {
-	local passed_ms=$(($(now_ms) - $1)) before=$PTCP_PATIENCE
+	local passed_ms=$((${EPOCHREALTIME/./} / 1000 - $1)) before=$PTCP_PATIENCE
 	[ "$passed_ms" -gt $(($2 * 1000 * PTCP_PATIENCE)) ] || return 1
 	measure_patience
 	[ "$PTCP_PATIENCE" -gt "$before" ] || PTCP_PATIENCE=$before
@@ -68,7 +72,7 @@ until_true() {
 	shift
 	until "$@"; do
 		! overdue "$since" "$limit" || return
-		sleep 0.02
+		nap 0.02
 	done
 }
 
@@ -79,9 +83,9 @@ await() { until_true "$@" || fail "never: ${*:2}"; }
 holds() {
 	local until_ms
 	until_ms=$(awk -v ms="$(now_ms)" -v s="$1" 'BEGIN { printf "%.0f", ms + s * 1000 }')
-	while [ "$(now_ms)" -lt "$until_ms" ]; do
+	while [ $((${EPOCHREALTIME/./} / 1000)) -lt "$until_ms" ]; do
 		"${@:2}" || return
-		sleep 0.05
+		nap 0.05
 	done
 }
 
