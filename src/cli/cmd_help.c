@@ -46,7 +46,8 @@ const struct command *command_find(const char *name)
 
 int command_unknown(const char *name)
 {
-	const char *habit = suggest_command(name);
+	const char *habit = name[0] != '-' ? suggest_command(name) :
+	    "options follow the command, as in ptcp send -a SRC... HOST:DEST";
 	char shown[TEXT_NAME_BYTES];
 	struct suggest near;
 	struct ptcp_err e;

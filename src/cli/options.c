@@ -79,7 +79,7 @@ static int unknown(const struct parse *p, const char *arg, const char *name, siz
 	suggest_init(&near, name, n);
 	for (g = p->c->options; letter == 0 && g != NULL && g->options != NULL; g++)
 		for (o = g->options; g->title != NULL && o->name != NULL; o++)
-			if (!suggest_is_dangerous(o->name))
+			if (!suggest_is_dangerous(o))
 				suggest_offer(&near, o->name);
 	text_escape(shown, sizeof shown, arg);
 	if (letter != 0 && arg[2] != '\0') /* one of several */

@@ -156,8 +156,9 @@ void suggest_init(struct suggest *s, const char *text, size_t n);
  * more characters also stands for the words that it begins. */
 void suggest_offer(struct suggest *s, const char *word);
 
-/* Whether an option of this name removes files: such an option is suggested to nobody. */
-bool suggest_is_dangerous(const char *name);
+/* Whether the option removes files, as its help says: such an option is suggested to nobody, since a user who
+ * mistypes an option of another program does not request that. */
+bool suggest_is_dangerous(const struct opt *o);
 /* The remedy for a long option, n bytes, of programs whose options no command takes; NULL for an unknown one. */
 const char *suggest_option(const char *name, size_t n);
 /* The remedy for a command of other programs, or NULL. */

@@ -105,6 +105,11 @@ static const struct opt watch_options[] = {
 
 static const struct opt mover_options[] = { SERVER_ROWS(PTCP_SERVER_MOVERS) { .name = NULL } };
 
+static const struct opt hints[] = {
+	{ "port", 'p', "PORT", "--listen names address and port, such as --listen [::]:7811", NULL, 0, 0, 0 },
+	{ .name = NULL },
+};
+
 const struct opt_group serve_groups[] = {
 	GROUP_OF("Files and addresses", service_options),
 	GROUP_OF("Limits", limit_options),
@@ -113,6 +118,7 @@ const struct opt_group serve_groups[] = {
 	GROUP_BRIEF("Port shared with sessions through SSH", share_options),
 	GROUP_BRIEF("Links of an overlay", watch_options),
 	GROUP_BRIEF("Movers", mover_options),
+	GROUP_HINTS(hints),
 	GROUP_END
 };
 

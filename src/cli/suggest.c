@@ -57,17 +57,13 @@ void suggest_offer(struct suggest *s, const char *word)
 	}
 }
 
-/* Options that remove files. A user who mistypes an option of another program does not request that. */
-static const char *const dangerous[] = { "delete", "max-delete", "remove-source-files" };
-
-bool suggest_is_dangerous(const char *name)
+bool suggest_is_dangerous(const struct opt *o)
 {
-	size_t i;
+	const char *help = o->help != NULL ? o->help : "";
 
-	for (i = 0; i < sizeof dangerous / sizeof *dangerous; i++)
-		if (strcmp(name, dangerous[i]) == 0)
-			return true;
-	return false;
+	return strstr(o->name, "delete") != NULL || strstr(o->name, "remove") != NULL ||
+	    strstr(help, "delete") != NULL ||
+	    (strstr(help, "remove ") != NULL && strstr(help, "remove nothing") == NULL);
 }
 
 /* Options of rclone, bbcp, curl and globus-url-copy; those of rsync and scp are in their tables. */
@@ -80,6 +76,11 @@ static const struct {
 	{ "limit-rate", "--rate limits the rate, such as --rate 100MB/s or 800Mbit/s" },
 	{ "max-age", "--newer-than leaves out older files, such as --newer-than 7d" },
 	{ "min-age", "--older-than leaves out newer files, such as --older-than 7d" },
+	{ "tcp-bs", "the kernel determines the buffers: leave the option out" },
+	{ "retry", "--retry-for TIME retries so long" },
+	{ "retries", "--retry-for TIME retries so long" },
+	{ "output", "the last operand is the destination: ptcp recv HOST:SRC DEST" },
+	{ "user", "USER@HOST:PATH names the user of ssh; servers know clients by keys: ptcp key show" },
 	{ "checkers", "the tree is compared while it is sent: leave the option out" },
 };
 
@@ -98,17 +99,36 @@ const char *suggest_option(const char *name, size_t n)
 static const struct {
 	const char *name, *remedy;
 } commands[] = {
-	{ "cp", SEND_OR_RECV }, { "copy", SEND_OR_RECV }, { "sync", SEND_OR_RECV },
+	{ "cp", SEND_OR_RECV }, { "copy", SEND_OR_RECV }, { "sync", SEND_OR_RECV }, { "copyto", SEND_OR_RECV },
+	{ "bisync", "one direction after the other: " SEND_OR_RECV ", with -u" },
 	{ "get", "ptcp recv HOST:SRC... DEST" }, { "pull", "ptcp recv HOST:SRC... DEST" },
 	{ "download", "ptcp recv HOST:SRC... DEST" }, { "fetch", "ptcp recv HOST:SRC... DEST" },
+	{ "receive", "ptcp recv HOST:SRC... DEST" },
 	{ "put", "ptcp send SRC... HOST:DEST" }, { "push", "ptcp send SRC... HOST:DEST" },
 	{ "upload", "ptcp send SRC... HOST:DEST" },
 	{ "mirror", "ptcp send, or recv, with the option for files that the source does not have: ptcp help send" },
-	{ "sftp", "ptcp send, recv, ls, mkdir, mv and rm are its commands" },
+	{ "sftp", "ptcp send, recv, ls, mkdir, mv and rm are its commands; ptcp jobs run FILE takes a list of "
+	    "transfers" },
 	{ "diff", "ptcp send -n SRC... HOST:DEST lists what differs" },
 	{ "check", "ptcp send -n -c SRC... HOST:DEST lists what differs" },
-	{ "cancel", "ptcp status --cancel NAME" }, { "jobs", "ptcp status" }, { "ps", "ptcp status" },
-	{ "ping", "ptcp measure HOST" }, { "speedtest", "ptcp measure HOST" }, { "server", "ptcp serve" },
+	{ "move", "ptcp mv renames on the other host" }, { "rename", "ptcp mv" },
+	{ "moveto", "ptcp mv renames on the other host" },
+	{ "delete", "ptcp rm" }, { "del", "ptcp rm" }, { "purge", "ptcp rm -r" }, { "unlink", "ptcp rm" },
+	{ "dir", "ptcp ls" }, { "lsf", "ptcp ls" }, { "lsl", "ptcp ls -l" }, { "lsjson", "ptcp ls --json" },
+	{ "tree", "ptcp ls -R" }, { "find", "ptcp ls -R" }, { "size", "ptcp du" },
+	{ "md5sum", "ptcp sum -a md5" }, { "sha256sum", "ptcp sum" }, { "hashsum", "ptcp sum" },
+	{ "checksum", "ptcp sum" },
+	{ "cancel", "ptcp status --cancel NAME" }, { "kill", "ptcp status --cancel NAME" },
+	{ "stop", "ptcp status --cancel NAME" },
+	{ "resume", "repeat the command of the transfer: it resumes" }, { "queue", "ptcp jobs status" },
+	{ "ps", "ptcp status" }, { "top", "ptcp status" }, { "history", "ptcp log" },
+	{ "limit", "ptcp rate NAME RATE" },
+	{ "ping", "ptcp doctor HOST" }, { "speedtest", "ptcp measure HOST" },
+	{ "server", "ptcp serve" }, { "daemon", "ptcp serve" }, { "listen", "ptcp serve" }, { "rsyncd", "ptcp serve" },
+	{ "keygen", "ptcp key show, which makes the key of this host" },
+	{ "login", "ptcp key show, and ptcp key authorize there" },
+	{ "config", "the commands take options, ptcp serve also --config FILE" },
+	{ "mount", "fsspec opens ptcp:// URLs: contrib/python" },
 };
 
 const char *suggest_command(const char *name)

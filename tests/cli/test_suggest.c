@@ -4,9 +4,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/options.h"
+
+static unsigned n_suggested;
 
 static const char *nearest(const char *text)
 {
@@ -60,10 +63,71 @@ static void habits(void **state)
 	assert_null(suggest_command("send"));
 }
 
+/* No misspelling of any option leads to one that removes files: letters left out, doubled, swapped, replaced, words cut off
+ * or joined. */
+static void tries(const struct command *c, const char *name)
+{
+	char line[80], *argv[] = { line, NULL };
+	struct ptcp_err e;
+	const char *near;
+	char found[64];
+	int operands, r;
+
+	if (options_find(c, name) != NULL || strlen(name) > 60)
+		return;
+	snprintf(line, sizeof line, "--%s", name);
+	r = options_parse(c, 1, argv, NULL, &operands, NULL, &e);
+	if (r >= 0 || (near = strstr(e.msg, "did you mean --")) == NULL || sscanf(near, "did you mean --%63[a-z0-9-]", found) != 1)
+		return;
+	if (strstr(found, "delete") != NULL || strstr(found, "remove") != NULL || (strcmp(found, "recursive") == 0 && strcmp(c->name, "rm") == 0))
+		fail_msg("ptcp %s --%s: did you mean --%s?", c->name, name, found);
+	n_suggested++;
+}
+
+static void misspell(const struct command *c, const char *name)
+{
+	size_t n = strlen(name), i;
+	char s[80];
+
+	for (i = 0; i < n && n < 60; i++) {
+		snprintf(s, sizeof s, "%.*s%s", (int)i, name, name + i + 1);
+		tries(c, s);
+		snprintf(s, sizeof s, "%.*s%s", (int)i + 1, name, name + i);
+		tries(c, s);
+		snprintf(s, sizeof s, "%s", name);
+		s[i] = 'x';
+		tries(c, s);
+		if (i + 1 < n) {
+			s[i] = name[i + 1];
+			s[i + 1] = name[i];
+			tries(c, s);
+		}
+		snprintf(s, sizeof s, "%.*s", (int)i, name);
+		tries(c, s);
+		tries(c, name + i);
+	}
+}
+
+static void nothing_removes(void **state)
+{
+	const struct command *c;
+	const struct opt_group *g;
+	const struct opt *o;
+	size_t i;
+
+	(void)state;
+	for (i = 0; (c = command_at(i)) != NULL; i++)
+		for (g = c->options; g != NULL && g->options != NULL; g++)
+			for (o = g->options; o->name != NULL; o++)
+				misspell(c, o->name);
+	assert_true(n_suggested > 5000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nearest_word), cmocka_unit_test(nothing_near), cmocka_unit_test(habits),
+		cmocka_unit_test(nothing_removes),
 	};
 
 	return cmocka_run_group_tests_name("cli/suggest", tests, NULL, NULL);
