@@ -342,7 +342,7 @@ typedef bool ptcp_trust_fn(void *arg, const char *host, const char *fingerprint)
  * that runs the task; may block. */
 typedef int ptcp_install_fn(void *arg, const char *host, const char **path, struct ptcp_err *e);
 
-/* Filter rule. Patterns as in rsync, see ptcp-send(1). The first rule that matches a path decides; a path without a
+/* Filter rule. Patterns as in rsync, see ptcp-filter(7). The first rule that matches a path decides; a path without a
  * matching rule is transferred. Excluding a directory excludes its contents. */
 struct ptcp_rule {
 	bool include;

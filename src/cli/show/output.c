@@ -273,7 +273,7 @@ static void text_end(const struct output *o, const struct ptcp_result *r)
 		    units_size_text(size, o->paths[i].bytes));
 }
 
-/* ---- JSON: fields and units are described in ptcp-send(1) ---- */
+/* ---- JSON: fields and units are described in ptcp-json(7) ---- */
 
 /* ["A", "B"] for "A,B". */
 static json_t *relays(const char *route_text)
