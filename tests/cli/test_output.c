@@ -11,6 +11,7 @@
 
 #include "capture.h"
 #include "cli/show/output.h"
+#include "cli/show/story.h"
 #include "cli/show/terminal.h"
 
 static struct capture cap;
@@ -336,11 +337,29 @@ static void status_line(void **state)
 		.total_known = true, .streams = 4 };
 	ev.eta_s = 12;
 	assert_string_equal(output_status_text(line, sizeof line, 90, &ev),
-	    " 50%  500 kB of 1.00 MB  7 of 20 files  812 Mbit/s  ETA 12 s  4 streams");
+	    " 50%  500 kB of 1.00 MB  7 of 20 files  1421 files/s  ETA 12 s  812 Mbit/s  4 streams");
 	ev.progress.bytes *= 100;
 	ev.progress.total_bytes *= 100;
 	assert_string_equal(output_status_text(line, sizeof line, 90, &ev),
 	    " 50%  50.0 MB of 100 MB  812 Mbit/s  ETA 12 s  7 of 20 files  4 streams");
+}
+
+/* Files per second where the files are the measure, and of at least a second. */
+static void files_per_second(void **state)
+{
+	const struct story s = { .command = "send", .peer = "h", .arrived_bytes = 40000000 };
+	struct ptcp_result r = { .same_files = 0, .seconds = 4,
+		.progress = { .files = 20000, .file_bytes = 40000000, .bytes = 40000000, .max_streams = 4 } };
+	char text[200];
+
+	(void)state;
+	assert_string_equal(story_files(text, sizeof text, &s, &r),
+	    "sent 20000 files, 40.0 MB in 4.00 s, 5000 files/s, 80.0 Mbit/s, 4 streams");
+	r.progress.files = 40;
+	assert_string_equal(story_files(text, sizeof text, &s, &r), "sent 40 files, 40.0 MB in 4.00 s, 80.0 Mbit/s, 4 streams");
+	r.progress.files = 20000;
+	r.seconds = .5;
+	assert_string_equal(story_files(text, sizeof text, &s, &r), "sent 20000 files, 40.0 MB in 0.50 s, 4 streams");
 }
 
 /* No status line without a terminal. */
@@ -379,7 +398,7 @@ int main(void)
 		cmocka_unit_test(json_end),
 		cmocka_unit_test(text_end),
 		cmocka_unit_test(status_line),
-		cmocka_unit_test(no_terminal_no_status),
+		cmocka_unit_test(files_per_second), cmocka_unit_test(no_terminal_no_status),
 		cmocka_unit_test(status_is_erased),
 	};
 	return cmocka_run_group_tests_name("cli/output", tests, NULL, NULL);

@@ -107,6 +107,7 @@ const char *output_status_text(char *buf, size_t cap, unsigned width, const stru
 	char a[UNITS_TEXT_BYTES], b[UNITS_TEXT_BYTES], part[9][80] = { "" };
 	uint64_t total = ev->progress.total_bytes, files = ev->progress.total_files;
 	const uint64_t small = 1000000; /* bytes of a file on average, below which the number tells more than the bytes */
+	double files_per_s = story_files_per_s(&ev->progress, ev->rate_bps);
 	size_t i;
 
 	if (ev->progress.total_known && total > 0)
@@ -119,7 +120,9 @@ const char *output_status_text(char *buf, size_t cap, unsigned width, const stru
 		    ev->progress.total_known ? "" : " so far");
 	if (files > 1)
 		files_text(part[total / files < small ? 2 : 5], sizeof part[2], &ev->progress);
-	snprintf(part[3], sizeof part[3], "%s", units_rate_text(a, ev->rate_bps));
+	snprintf(part[files_per_s > 0 ? 5 : 3], sizeof part[3], "%s", units_rate_text(a, ev->rate_bps));
+	if (files_per_s > 0)
+		snprintf(part[3], sizeof part[3], "%.0f files/s", files_per_s);
 	if (ev->eta_s >= 0 && ev->eta_s < 60)
 		snprintf(part[4], sizeof part[4], "ETA %.0f s", ceil(ev->eta_s));
 	else if (ev->eta_s >= 0)

@@ -29,6 +29,15 @@ static bool has_rate(const struct story *s, const struct ptcp_result *r, uint64_
 	return r->seconds >= 1 && s->arrived_bytes > 0 && s->arrived_bytes >= sent_bytes / 2;
 }
 
+#define SMALL_BYTES 100000 /* of a file on average: below, a file costs more than its bytes */
+
+double story_files_per_s(const struct ptcp_progress *g, double rate_bps)
+{
+	if (g->files < 2 || g->bytes == 0 || g->bytes / g->files >= SMALL_BYTES)
+		return 0;
+	return rate_bps / 8 / ((double)g->bytes / (double)g->files);
+}
+
 const char *story_files(char *out, size_t cap, const struct story *s, const struct ptcp_result *r)
 {
 	const struct ptcp_progress *g = &r->progress;
@@ -49,6 +58,8 @@ const char *story_files(char *out, size_t cap, const struct story *s, const stru
 	if (resumed > 0)
 		append(out, cap, " (%s already transferred)", units_size_text(a, resumed));
 	append(out, cap, " in %s", units_time_text(a, r->seconds));
+	if (r->seconds >= 1 && n >= 2 && bytes / n < SMALL_BYTES)
+		append(out, cap, ", %.0f files/s", (double)n / r->seconds);
 	if (has_rate(s, r, sent))
 		append(out, cap, ", %s", units_rate_text(a, connect_throughput_bps(s->arrived_bytes, r->seconds)));
 	if (same > 0)

@@ -14,8 +14,10 @@ struct story {
 };
 
 /* "sent 1 of 46 files, 2.00 kB in 1.20 s, 45 up to date (44.5 MB), 4 streams". A rate follows the time, if it is a
- * second and more, and the data was not mostly holes. */
+ * second and more, and the data was not mostly holes; that of small files comes first. */
 const char *story_files(char *out, size_t cap, const struct story *s, const struct ptcp_result *r);
+/* Rate of files of less than 100 kB on average, whose bytes say little; 0: not the measure, or unknown. */
+double story_files_per_s(const struct ptcp_progress *g, double rate_bps);
 /* "time: 41 % archive's disk, 37 % path, 12 % this host's processor"; "": too short to say. */
 const char *story_time(char *out, size_t cap, const struct story *s, const struct ptcp_result *r);
 /* Seconds by cause; null: unknown. */
