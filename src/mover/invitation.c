@@ -259,6 +259,9 @@ static int open_file(const char *path, uint64_t wait_ns, struct ptcp_err *e)
 	    mono_now().ns < until.ns)
 		nanosleep(&pause, NULL);
 	text_escape(shown, sizeof shown, path);
+	if (fd < 0 && errno == ENOENT)
+		return err_set(e, PTCP_EUSAGE, "--join %s: not on this host (name a file that all hosts share with "
+		    "--mover-file, or pass the invitation on standard input: --mover-file -)", shown);
 	if (fd < 0 || fstat(fd, &st) != 0) {
 		fd_close(&fd);
 		return err_sys(e, PTCP_EUSAGE, "--join %s", shown);

@@ -19,6 +19,17 @@ static void launcher_free(struct launcher *l)
 	free(l);
 }
 
+/* The commands of many hosts often have one cause, which is shown once. */
+static bool said_by_another(const struct launcher *l)
+{
+	const struct launcher *other;
+
+	LIST_EACH(&l->set->launchers, other, struct launcher, in_list)
+		if (other != l && strcmp(other->last, l->last) == 0)
+			return true;
+	return false;
+}
+
 static void on_line(void *arg, const char *line)
 {
 	struct launcher *l = arg;
@@ -31,7 +42,7 @@ static void on_line(void *arg, const char *line)
 	log_at(m->o.log, m->invitation.serves ? LOG_WARN : LOG_INFO, "movers", "event=launcher-output line=\"%s\"",
 	    l->last);
 	snprintf(text, sizeof text, "movers: %s", l->last);
-	if (!m->invitation.serves)
+	if (!m->invitation.serves && !said_by_another(l))
 		m->o.notify(m->o.arg, text);
 }
 
@@ -53,16 +64,16 @@ static const char *how(const struct launcher *l, char *out, size_t cap)
 	return out;
 }
 
-/* Other hosts carry the data: the user learns of the one that is missing. */
+/* Other hosts carry the data: the user learns of the one that is missing; what its command printed has been shown. */
 static void notify_failure(const struct launcher *l)
 {
-	char text[sizeof l->last + 200], ended[40], host[100];
+	char text[300], ended[40], host[100];
 
 	if ((l->status == 0 && l->signal == 0) || l->set->invitation.serves || (l->host[0] == '\0' && l->set->n == 0))
 		return;
-	snprintf(text, sizeof text, "movers: the command that starts them%s%s %s%s%s", l->host[0] != '\0' ? " on " : "",
-	    text_escape(host, sizeof host, l->host), how(l, ended, sizeof ended), l->last[0] != '\0' ? ": " :
-	    ", without output", l->last);
+	snprintf(text, sizeof text, "movers: the command that starts them%s%s %s%s", l->host[0] != '\0' ? " on " : "",
+	    text_escape(host, sizeof host, l->host), how(l, ended, sizeof ended),
+	    l->last[0] != '\0' ? "" : ", without output");
 	l->set->o.notify(l->set->o.arg, text);
 }
 

@@ -196,6 +196,27 @@ static void once_for_each_host(void **state)
 	end();
 }
 
+/* One cause on several hosts is shown once, and each host. */
+static void one_cause(void **state)
+{
+	static const char *const hosts[] = { "one", "two", "three" };
+	char command[400];
+	const char *first;
+
+	(void)state;
+	begin(nf_path("invitation"));
+	snprintf(command, sizeof command, "%s {host}", script("fails", "#!/bin/sh\necho no route; exit 7\n"));
+	start(command, hosts, 3);
+	until_ended(3);
+	first = strstr(fx.all, "movers: no route\n");
+	assert_non_null(first);
+	assert_null(strstr(first + 1, "movers: no route\n"));
+	assert_non_null(strstr(fx.all, "on one ended with status 7"));
+	assert_non_null(strstr(fx.all, "on two ended with status 7"));
+	assert_non_null(strstr(fx.all, "on three ended with status 7"));
+	end();
+}
+
 /* Of several hosts: the user learns of the one that fails. */
 static void a_host_that_fails(void **state)
 {
@@ -208,7 +229,8 @@ static void a_host_that_fails(void **state)
 	    "#!/bin/sh\n[ $1 = good ] || { echo no route; exit 7; }\n"));
 	start(command, hosts, 2);
 	until_ended(2);
-	assert_non_null(strstr(fx.all, "the command that starts them on bad ended with status 7: no route"));
+	assert_non_null(strstr(fx.all, "the command that starts them on bad ended with status 7"));
+	assert_non_null(strstr(fx.all, "movers: no route\n"));
 	assert_null(strstr(fx.all, "on good"));
 	end();
 }
@@ -302,7 +324,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(options), cmocka_unit_test(stripes), nf_test(the_words_of_a_mover),
-		nf_test(the_invitation_on_standard_input), nf_test(once_for_each_host), nf_test(a_host_that_fails),
+		nf_test(the_invitation_on_standard_input), nf_test(once_for_each_host), nf_test(one_cause), nf_test(a_host_that_fails),
 		nf_test(no_such_command), nf_test(the_command_fails), nf_test(nobody_joins_in_time),
 		nf_test(commands_end_with_the_set),
 	};
