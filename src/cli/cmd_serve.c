@@ -148,6 +148,7 @@ static void on_record(void *arg, const struct ptcp_server_record *r)
 	struct ptcp_err why;
 	bool failed = session_log_add(&v->sessions, r, &why) < 0;
 
+	metrics_add(&v->metrics, r);
 	if (serve_log_level(v->a) == PTCP_LOG_WARN && r->level > PTCP_LOG_WARN)
 		serve_log(r->level, "%s", r->text);
 	if (failed && !v->sessions.failed)

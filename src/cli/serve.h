@@ -42,13 +42,26 @@ int serve_log_level(const struct serve_args *a);
 
 /* ---- serve_metrics.c ---- */
 
+#define METRICS_CLIENTS 256
+
+/* Finished sessions of a client since the start; the last entry is that of all further clients together. */
+struct client_metrics {
+	char client[64], name[80]; /* fingerprint, and the name that the records have */
+	uint64_t sessions, failed, received_bytes, sent_bytes;
+};
+
 struct metrics {
 	time_t started;                /* time at which the server started */
 	struct ptcp_server_stats stats;
 	double received_bps, sent_bps; /* rates over the last interval */
 	struct mono when;              /* time of the last update */
 	struct ptcp_server *server;    /* the server that the last update describes */
+	struct client_metrics clients[METRICS_CLIENTS];
+	unsigned n_clients;
 };
+
+/* Counts a finished session for its client. */
+void metrics_add(struct metrics *m, const struct ptcp_server_record *r);
 
 void metrics_update(struct metrics *m, struct ptcp_server *s);
 

@@ -163,6 +163,55 @@ static void print_movers(FILE *f, struct ptcp_server *s)
 		label(f, "mover_bytes_per_second", h.of[i].name), fprintf(f, "%.15g\n", h.of[i].rate_bps / 8);
 }
 
+/* ---- Clients ---- */
+
+void metrics_add(struct metrics *m, const struct ptcp_server_record *r)
+{
+	struct client_metrics *c = m->clients;
+	unsigned i = 0;
+
+	while (i < m->n_clients && strcmp(c[i].client, r->client) != 0)
+		i++;
+	if (i >= METRICS_CLIENTS - 1)
+		i = METRICS_CLIENTS - 1;
+	if (i == m->n_clients) {
+		m->n_clients++;
+		snprintf(c[i].client, sizeof c[i].client, "%s", i < METRICS_CLIENTS - 1 ? r->client : "others");
+		snprintf(c[i].name, sizeof c[i].name, "%s", i < METRICS_CLIENTS - 1 ? r->name : "");
+	}
+	c[i].sessions++;
+	c[i].failed += r->code != 0;
+	if (strcmp(r->work, "receive") == 0 || strcmp(r->work, "write") == 0)
+		c[i].received_bytes += r->bytes;
+	else if (strcmp(r->work, "send") == 0 || strcmp(r->work, "read") == 0)
+		c[i].sent_bytes += r->bytes;
+}
+
+static void client_lines(FILE *f, const struct metrics *m, const char *name, size_t at)
+{
+	const struct client_metrics *c;
+	const char *p;
+
+	for (c = m->clients; c < m->clients + m->n_clients; c++) {
+		fprintf(f, "ptcp_%s{client=\"%s\",name=\"", name, c->client);
+		for (p = c->name; *p != '\0'; p++)
+			fprintf(f, *p == '"' || *p == '\\' ? "\\%c" : "%c", *p);
+		fprintf(f, "\"} %llu\n", (unsigned long long)*(const uint64_t *)(const void *)((const char *)c + at));
+	}
+}
+
+static void print_clients(FILE *f, const struct metrics *m)
+{
+	head(f, "client_sessions_total", "counter", "Finished sessions of each client.");
+	client_lines(f, m, "client_sessions_total", offsetof(struct client_metrics, sessions));
+	head(f, "client_sessions_failed_total", "counter", "Finished sessions of each client that failed.");
+	client_lines(f, m, "client_sessions_failed_total", offsetof(struct client_metrics, failed));
+	head(f, "client_received_bytes_total", "counter", "File data received in finished sessions of each client.");
+	client_lines(f, m, "client_received_bytes_total", offsetof(struct client_metrics, received_bytes));
+	head(f, "client_sent_bytes_total", "counter", "File data sent in finished sessions of each client.");
+	client_lines(f, m, "client_sent_bytes_total", offsetof(struct client_metrics, sent_bytes));
+}
+
 static void print(FILE *f, const struct metrics *m)
 {
 	size_t i;
@@ -191,6 +240,7 @@ static void print(FILE *f, const struct metrics *m)
 	gauge(f, "send_bytes_per_second", "File data sent, over the last seconds.", m->sent_bps / 8);
 	print_quotas(f, m->server);
 	print_movers(f, m->server);
+	print_clients(f, m);
 }
 
 int metrics_write(const char *path, const struct metrics *m, struct ptcp_err *e)
