@@ -196,8 +196,6 @@ static const struct opt older_options[] = { OPT_TRANSFER_ROWS(PTCP_OPTIONS_OLDER
 static const struct opt send_options[] = {
 	COPYING_OPTIONS
 	OPT_TRANSFER_ROWS(PTCP_OPTIONS_BETWEEN_SERVERS)
-	{ "exec", 0, "COMMAND", "send the output of COMMAND as DEST, if it exits with status 0", opt_text,
-	    AT(exec), 0, 0 },
 	{ .name = NULL },
 };
 static const struct opt recv_options[] = {
@@ -208,6 +206,8 @@ static const struct opt recv_options[] = {
 };
 
 static const struct opt digest_options[] = {
+	{ "exec", 0, "COMMAND", "send the output of COMMAND as DEST, if it exits with status 0", opt_text,
+	    AT(exec), 0, 0 },
 	OPT_TRANSFER_ROWS(PTCP_OPTIONS_SEND_DIGESTS)
 	{ "manifest", 0, "FILE", "write the digests (default: sha256) to FILE, as sha256sum does", opt_text,
 	    AT(manifest), 0, 0 },
