@@ -1,4 +1,4 @@
-/* A 128-bit number with addition modulo 2^128; see store/hash.h. */
+/* Sums of blocks and files; see store/hash.h. A digest is a 128-bit number with addition modulo 2^128. */
 #ifndef CORE_DIGEST_H
 #define CORE_DIGEST_H
 
@@ -7,6 +7,12 @@
 
 struct digest {
 	uint64_t hi, lo;
+};
+
+/* Sums of a block, or of a piece of a block, to find the same bytes in other data: store/hash.h. */
+struct block_sum {
+	uint64_t content; /* hash of all bytes */
+	uint32_t head;    /* hash of the first bytes, cheap at each offset; 0: the run is too short */
 };
 
 static inline void digest_add(struct digest *sum, struct digest term)

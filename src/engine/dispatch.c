@@ -218,6 +218,8 @@ enum {
 	X(NEED, true, IN(RUNNING), SENDER, SND, snd_on_need) \
 	X(HAVE, true, IN(RUNNING), SENDER, SND, snd_on_have) \
 	X(MATCH, true, IN(RUNNING), SENDER, SND, snd_on_match) \
+	X(SPLIT, true, IN(RUNNING), SENDER, SND, snd_on_split) \
+	X(PATCH, true, IN(RUNNING), SENDER, SND, snd_on_patch) \
 	X(ACK, true, IN(RUNNING), SENDER, ENGINE, on_ack) \
 	X(DONE, true, IN(RUNNING), SENDER, SND, snd_on_done) \
 	X(FAIL, true, IN(RUNNING), SENDER, SND, snd_on_fail) \
@@ -226,6 +228,7 @@ enum {
 	X(SIZE, true, IN(RUNNING), RECEIVER, RCV, rcv_on_size) \
 	X(HOLE, true, IN(RUNNING), RECEIVER, RCV, rcv_on_hole) \
 	X(HASHES, true, IN(RUNNING), RECEIVER, RCV, rcv_on_hashes) \
+	X(PIECES, true, IN(RUNNING), RECEIVER, RCV, rcv_on_pieces) \
 	X(FAIL, true, IN(RUNNING), RECEIVER, RCV, rcv_on_fail) \
 	X(TOTALS, true, IN(RUNNING), RECEIVER, RCV, rcv_on_totals)
 

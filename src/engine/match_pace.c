@@ -19,3 +19,24 @@ void match_pace_judge(struct match_pace *p, uint64_t equal_bytes, uint64_t took_
 	p->window = MATCH_WINDOW_MIN;
 	p->skip = p->skip == 0 ? MATCH_WINDOW_MIN : p->skip < UINT32_MAX / 2 ? p->skip * 2 : p->skip;
 }
+
+static void add(struct search_pace *p, double bytes)
+{
+	double left = (double)p->left_bytes + bytes;
+
+	p->left_bytes = left < (double)SEARCH_MAX_BYTES ? (uint64_t)left : SEARCH_MAX_BYTES;
+}
+
+void search_pace_received(struct search_pace *p, uint64_t bytes, double path_bps)
+{
+	const double search_bps = SEARCH_GBPS * 1e9;
+	double searched_meanwhile = path_bps > 0 && path_bps < search_bps ? search_bps / path_bps : 1;
+
+	add(p, (double)bytes * searched_meanwhile / SEARCH_SHARE);
+}
+
+void search_pace_done(struct search_pace *p, uint64_t searched_bytes, uint64_t found_bytes)
+{
+	p->left_bytes -= searched_bytes < p->left_bytes ? searched_bytes : p->left_bytes;
+	add(p, (double)found_bytes);
+}

@@ -19,6 +19,22 @@ struct match_pace {
  * best rate seen, 0: unknown, would have needed longer for these. */
 void match_pace_judge(struct match_pace *p, uint64_t equal_bytes, uint64_t took_ns, double path_bps);
 
+/* Bytes of old files that may be searched, byte by byte, for moved blocks. A search in vain has to take little time
+ * beside receiving; one that finds blocks may go on. */
+struct search_pace {
+	uint64_t left_bytes;
+};
+enum {
+	SEARCH_BEGIN_BYTES = 32 << 20,
+	SEARCH_SHARE = 32,        /* a search in vain takes at most this part of the time of the path */
+	SEARCH_GBPS = 8,          /* rate of a search on one processor: about a byte a nanosecond */
+	SEARCH_MAX_BYTES = 1 << 30
+};
+/* So many bytes have been received more; path_bps is the best rate seen, 0: unknown. */
+void search_pace_received(struct search_pace *p, uint64_t bytes, double path_bps);
+/* A search of so many bytes has found that many. */
+void search_pace_done(struct search_pace *p, uint64_t searched_bytes, uint64_t found_bytes);
+
 static inline struct match_pace match_pace_begin(bool always)
 {
 	return (struct match_pace){ .always = always, .window = MATCH_WINDOW_MIN };

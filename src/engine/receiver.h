@@ -55,9 +55,11 @@ struct rcv_ops {
 	/* These blocks are holes, and count as written: data of an earlier session must be zeroed before the commit is
 	 * done. NULL: no such data. */
 	void (*hole)(void *arg, uint64_t id, void *cookie, uint32_t first, uint32_t count);
-	/* Content hashes of the source, WIRE_HASH_BYTES each, of blocks from `first` on, as rcv_match() has requested.
+	/* Hashes of the source, WIRE_HASH_BYTES each, of blocks from `first` on, as rcv_match() has requested.
 	 * NULL: never called. */
 	void (*hashes)(void *arg, uint64_t id, void *cookie, uint32_t first, struct span hashes);
+	/* The same of all pieces of a block, in the order of the requests of rcv_split(). */
+	void (*pieces)(void *arg, uint64_t id, void *cookie, uint32_t block, struct span hashes);
 	/* Complete: set the final name, mode and times (of a directory: mode and times of `end`). Answer with
 	 * rcv_committed(), not from within. */
 	void (*commit)(void *arg, uint64_t id, void *cookie, const struct wire_entry *end);
@@ -100,6 +102,7 @@ int rcv_on_file_end(struct rcv *r, const struct wire_file_end *w, struct ptcp_er
 int rcv_on_size(struct rcv *r, const struct wire_size *w, struct ptcp_err *e);
 int rcv_on_hole(struct rcv *r, const struct wire_blocks *b, struct ptcp_err *e);
 int rcv_on_hashes(struct rcv *r, const struct wire_hashes *w, struct ptcp_err *e);
+int rcv_on_pieces(struct rcv *r, const struct wire_hashes *w, struct ptcp_err *e);
 int rcv_on_fail(struct rcv *r, const struct wire_fail *w, struct ptcp_err *e);
 int rcv_on_totals(struct rcv *r, const struct wire_totals *t, struct ptcp_err *e);
 
@@ -116,6 +119,13 @@ void rcv_verified(struct rcv *r, uint64_t id, uint32_t first, uint32_t count, bo
 /* Requests the sender's hashes of blocks of a file of RCV_PARTS, at most WIRE_HASHES_MAX, none twice and in ascending
  * order; two requests of a file may be open. Without effect once the file is complete or has ended. */
 void rcv_match(struct rcv *r, uint64_t id, uint32_t first, uint32_t count);
+
+/* Requests the hashes of the pieces of claimed blocks, none twice and in ascending order, of a file whose blocks have
+ * WIRE_CHUNK_BYTES. False: not so, or too little memory; no pieces will come. */
+bool rcv_split(struct rcv *r, uint64_t id, uint32_t first, uint32_t count);
+/* As rcv_verified(), of a bad block: these pieces are in their place. The rest is requested, or, of a block beyond the
+ * requests so far, all. */
+void rcv_patch(struct rcv *r, uint64_t id, uint32_t block, uint64_t has);
 
 /* A file of RCV_PARTS: requests no block from `end` on, until the next call. Within accepted() and later. */
 void rcv_limit(struct rcv *r, uint64_t id, uint32_t end);

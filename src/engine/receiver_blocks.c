@@ -78,8 +78,11 @@ void rcv_bitmaps_free(struct rcv *r, struct rcv_entry *f)
 	}
 	if (f->claimed != NULL)
 		give_bitmap(r, bitmap_bytes(f->n_blocks));
+	if (f->split.of != NULL)
+		give_bitmap(r, bitmap_bytes(f->n_blocks));
 	free(f->claimed);
-	f->done = f->claimed = NULL;
+	free(f->split.of);
+	f->done = f->claimed = f->split.of = NULL;
 	r->requested -= f->requested;
 	f->requested = 0;
 }
@@ -234,6 +237,15 @@ static void claims_bad(struct rcv *r, struct rcv_entry *f, uint32_t first, uint3
 		need(r, f, first, end < f->need_next ? end : f->need_next);
 }
 
+/* Claimed, and not verified. */
+static bool is_claim(const struct rcv_entry *f, uint32_t first, uint32_t count)
+{
+	uint32_t end = first + count;
+
+	return f != NULL && f->state == RECEIVING && f->claimed != NULL && range_fits(f, first, count) &&
+	    bitmap_next(f->claimed, false, first, end) == end && bitmap_next(f->done, true, first, end) == end;
+}
+
 void rcv_verified(struct rcv *r, uint64_t id, uint32_t first, uint32_t count, bool good,
     struct digest sum)
 {
@@ -241,14 +253,31 @@ void rcv_verified(struct rcv *r, uint64_t id, uint32_t first, uint32_t count, bo
 	uint32_t end = first + count;
 
 	TAPE(r->o.tape, verified, .u = { id, first, count, good }, .digest = &sum);
-	if (f == NULL || f->state != RECEIVING || f->claimed == NULL || !range_fits(f, first, count) ||
-	    bitmap_next(f->claimed, false, first, end) < end ||
-	    bitmap_next(f->done, true, first, end) < end)
+	if (!is_claim(f, first, count))
 		return;
 	if (good)
 		claims_good(r, f, first, count, sum);
 	else
 		claims_bad(r, f, first, end);
+	rcv_run_waiting(r);
+}
+
+void rcv_patch(struct rcv *r, uint64_t id, uint32_t block, uint64_t has)
+{
+	struct wire_patch patch = { .id = id, .block = block, .omit = has };
+	struct rcv_entry *f = rcv_find(r, id);
+
+	TAPE(r->o.tape, patch, .u = { id, block, has });
+	if (!is_claim(f, block, 1))
+		return;
+	if (has == 0 || block >= f->need_next) {
+		claims_bad(r, f, block, block + 1);
+	} else {
+		bitmap_set(f->claimed, false, block, block + 1);
+		f->requested++;
+		r->requested++;
+		OUTBOX_PUT(r->out, patch, PATCH, &patch);
+	}
 	rcv_run_waiting(r);
 }
 
@@ -268,7 +297,7 @@ void rcv_match(struct rcv *r, uint64_t id, uint32_t first, uint32_t count)
 	OUTBOX_PUT(r->out, match, MATCH, &b);
 }
 
-/* They may cross the end of a file that was received without them. */
+/* Hashes may cross the end of a file received without hashes. */
 int rcv_on_hashes(struct rcv *r, const struct wire_hashes *w, struct ptcp_err *e)
 {
 	struct rcv_entry *f;
@@ -285,6 +314,49 @@ int rcv_on_hashes(struct rcv *r, const struct wire_hashes *w, struct ptcp_err *e
 	}
 	if (f->state == RECEIVING)
 		r->o.ops->hashes(r->o.arg, f->id, f->cookie, w->first, w->hashes);
+	return 0;
+}
+
+static bool track_split(struct rcv *r, struct rcv_entry *f)
+{
+	if (f->split.of != NULL)
+		return true;
+	if (!take_bitmap(r, bitmap_bytes(f->n_blocks)))
+		return false;
+	if ((f->split.of = bitmap_new(f->n_blocks)) == NULL)
+		give_bitmap(r, bitmap_bytes(f->n_blocks));
+	return f->split.of != NULL;
+}
+
+bool rcv_split(struct rcv *r, uint64_t id, uint32_t first, uint32_t count)
+{
+	struct wire_blocks b = { .id = id, .first = first, .count = count };
+	struct rcv_entry *f = rcv_find(r, id);
+
+	TAPE(r->o.tape, split, .u = { id, first, count });
+	if (f == NULL || f->state != RECEIVING || f->claimed == NULL || !range_fits(f, first, count) || count == 0 ||
+	    first < f->split.end || f->grid.block_bytes != WIRE_CHUNK_BYTES || !track_split(r, f))
+		return false;
+	bitmap_set(f->split.of, true, first, first + count);
+	f->split.end = first + count;
+	OUTBOX_PUT(r->out, split, SPLIT, &b);
+	return true;
+}
+
+/* In the order of the requests. Hashes may cross the end of a file received without hashes. */
+int rcv_on_pieces(struct rcv *r, const struct wire_hashes *w, struct ptcp_err *e)
+{
+	struct rcv_entry *f;
+
+	if ((f = rcv_find(r, w->id)) == NULL && !rcv_is_new(r, w->id))
+		return 0;
+	if (f == NULL || w->first >= f->split.end ||
+	    bitmap_next(f->split.of, true, f->split.from, f->split.end) != w->first ||
+	    w->n != wire_pieces(wire_grid_length(f->grid, w->first)))
+		return rcv_violation("PIECES", e);
+	f->split.from = w->first + 1;
+	if (f->state == RECEIVING)
+		r->o.ops->pieces(r->o.arg, f->id, f->cookie, w->first, w->hashes);
 	return 0;
 }
 

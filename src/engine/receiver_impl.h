@@ -46,6 +46,9 @@ struct rcv_entry {
 	uint32_t need_end;        /* later blocks are not to be requested yet */
 	uint32_t requested;       /* requested blocks, not yet received */
 	struct { uint32_t first, count; } match[2]; /* hashes requested and not yet received, in order */
+	/* Blocks whose pieces are yet to come: bitmap, NULL: none so far; with the first one, or an earlier block, and
+	 * the end of the last request. */
+	struct { uint64_t *of; uint32_t from, end; } split;
 };
 
 struct rcv {

@@ -78,6 +78,7 @@ static void entry_free(struct snd *s, struct snd_entry *f)
 	list_remove(&f->in_all);
 	snd_untrack(s, f);
 	snd_ranges_fini(s, &f->again);
+	snd_ranges_fini(s, &f->split);
 	free(f->why);
 	memory_free(s->o.memory, f, sizeof *f);
 }

@@ -46,6 +46,8 @@ struct snd_ops {
 	/* The receiver may have these blocks of a file that is being sent: hash them in order, and answer with
 	 * snd_hashed(), not from within. One request of a file at a time. */
 	void (*hash)(void *arg, void *cookie, uint64_t id, uint32_t first, uint32_t count);
+	/* The same of all pieces of a block: answer with snd_pieces(). One block of a file at a time. */
+	void (*pieces)(void *arg, void *cookie, uint64_t id, uint32_t block);
 	/* Find the holes of a file offered as SPARSE. No block of the file is sent before snd_mapped(), once for
 	 * each, not from within. Called for some files at a time, by snd_tick(). */
 	void (*map)(void *arg, void *cookie, uint64_t id);
@@ -121,6 +123,7 @@ void snd_listed(struct snd *s, uint64_t files, uint64_t bytes, bool final);
 struct snd_extent {
 	uint64_t id, offset;
 	uint32_t block, length;
+	uint64_t omit; /* pieces that the receiver has, see wire_patch.omit */
 	void *cookie;
 };
 
@@ -170,9 +173,11 @@ void snd_read(struct snd *s, unsigned stream, uint64_t id, uint32_t block, struc
     const struct ptcp_err *why, struct mono now);
 void snd_checked(struct snd *s, uint64_t id, const struct ptcp_err *why);
 void snd_compared(struct snd *s, uint64_t id, struct digest digest, const struct ptcp_err *why);
-/* The content hashes of the next n blocks that hash() requested, at most WIRE_HASHES_MAX; or the source cannot be read. */
-void snd_hashed(struct snd *s, uint64_t id, const uint64_t *hash, uint32_t n, const struct ptcp_err *why);
-/* Whether the entry waits for snd_compared(), snd_checked() or snd_hashed(). */
+/* The sums of the next n blocks that hash() requested, at most WIRE_HASHES_MAX; or the source cannot be read. */
+void snd_hashed(struct snd *s, uint64_t id, const struct block_sum *sum, uint32_t n, const struct ptcp_err *why);
+/* The sums of all n pieces of the block that pieces() requested. */
+void snd_pieces(struct snd *s, uint64_t id, const struct block_sum *sum, uint32_t n, const struct ptcp_err *why);
+/* Whether the entry waits for snd_compared(), snd_checked(), snd_hashed() or snd_pieces(). */
 bool snd_awaits_digest(const struct snd *s, uint64_t id);
 /* Of an entry that waits for snd_checked(): whether the blocks that were sent have this digest. */
 bool snd_digest_is(const struct snd *s, uint64_t id, struct digest digest);
@@ -196,6 +201,8 @@ int snd_on_answer(struct snd *s, const struct wire_answer *a, struct ptcp_err *e
 int snd_on_need(struct snd *s, const struct wire_blocks *b, struct ptcp_err *e);
 int snd_on_have(struct snd *s, const struct wire_blocks *b, struct ptcp_err *e);
 int snd_on_match(struct snd *s, const struct wire_blocks *b, struct ptcp_err *e);
+int snd_on_split(struct snd *s, const struct wire_blocks *b, struct ptcp_err *e);
+int snd_on_patch(struct snd *s, const struct wire_patch *p, struct ptcp_err *e);
 int snd_on_ack(struct snd *s, const struct wire_ack *a, struct mono now, struct ptcp_err *e);
 int snd_on_done(struct snd *s, const struct wire_done *d, struct ptcp_err *e);
 int snd_on_fail(struct snd *s, const struct wire_fail *d, struct ptcp_err *e);

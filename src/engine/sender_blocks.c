@@ -34,16 +34,17 @@ static bool ranges_room(struct snd *s, struct ranges *r, struct ptcp_err *e)
 	return true;
 }
 
-bool snd_ranges_add(struct snd *s, struct ranges *r, uint32_t first, uint32_t count, struct ptcp_err *e)
+bool snd_ranges_add(struct snd *s, struct ranges *r, uint32_t first, uint32_t count, uint64_t omit,
+    struct ptcp_err *e)
 {
 	struct range *last = r->head < r->end ? &r->at[r->end - 1] : NULL;
 
-	if (last != NULL && last->first + last->count == first) {
+	if (last != NULL && last->first + last->count == first && last->omit == 0 && omit == 0) {
 		last->count += count;
 	} else {
 		if (!ranges_room(s, r, e))
 			return false;
-		r->at[r->end++] = (struct range){ first, count };
+		r->at[r->end++] = (struct range){ first, count, omit };
 		s->n_ranges++;
 	}
 	r->blocks += count;
@@ -71,12 +72,13 @@ void snd_ranges_clear(struct snd *s, struct ranges *r)
 
 void snd_ranges_fini(struct snd *s, struct ranges *r) { memory_free(s->o.memory, r->at, r->cap * sizeof *r->at); }
 
-/* Blocks of an open region stay with its mover. */
-static bool requeue(struct snd *s, struct snd_entry *f, uint32_t first, uint32_t *count, struct ptcp_err *e)
+/* Blocks of an open region stay with its mover, which sends them whole. */
+static bool requeue(struct snd *s, struct snd_entry *f, uint32_t first, uint32_t *count, uint64_t omit,
+    struct ptcp_err *e)
 {
 	struct snd_lane *lane = f->n_regions > 0 ? snd_lane_with(s, f, first, count) : NULL;
 
-	if (!snd_ranges_add(s, lane != NULL ? &lane->blocks : &f->again, first, *count, e))
+	if (!snd_ranges_add(s, lane != NULL ? &lane->blocks : &f->again, first, *count, lane != NULL ? 0 : omit, e))
 		return false;
 	if (lane != NULL)
 		f->region_blocks += *count;
@@ -85,7 +87,7 @@ static bool requeue(struct snd *s, struct snd_entry *f, uint32_t first, uint32_t
 	return true;
 }
 
-bool snd_requeue(struct snd *s, struct snd_entry *f, uint32_t first, uint32_t count)
+bool snd_requeue(struct snd *s, struct snd_entry *f, uint32_t first, uint32_t count, uint64_t omit)
 {
 	struct ptcp_err why;
 	uint32_t n;
@@ -94,7 +96,7 @@ bool snd_requeue(struct snd *s, struct snd_entry *f, uint32_t first, uint32_t co
 		return false;
 	for (; count > 0; first += n, count -= n) {
 		n = count;
-		if (!requeue(s, f, first, &n, &why)) {
+		if (!requeue(s, f, first, &n, omit, &why)) {
 			snd_fail(s, f, &why);
 			return true;
 		}
@@ -110,6 +112,7 @@ void snd_drop_blocks(struct snd *s, struct snd_entry *f)
 	snd_drop_map(s, f);
 	list_remove(&f->in_ready);
 	snd_ranges_clear(s, &f->again);
+	snd_ranges_clear(s, &f->split);
 	if (f->n_regions > 0)
 		snd_drop_regions(s, f);
 }
@@ -136,7 +139,7 @@ static void inflight_lost(struct snd *s, struct inflight *t)
 	inflight_remove(&s->flights, t);
 	if (other != NULL) {
 		inflight_uncopy(&s->flights, other);
-	} else if (!snd_requeue(s, f, block, 1)) {
+	} else if (!snd_requeue(s, f, block, 1, 0)) {
 		err_set(&why, PTCP_ENOMEM, "too many blocks wait to be sent again");
 		snd_fail(s, f, &why);
 	}
@@ -208,7 +211,7 @@ static bool copy_older(struct snd *s, struct list *list, uint64_t age_ns, unsign
 			return false;
 		if (!may_copy(s, t, stream))
 			continue;
-		if (!snd_job_add(s, job, bytes, t->file, t->block, stream, now))
+		if (!snd_job_add(s, job, bytes, t->file, t->block, 0, stream, now))
 			return false;
 		inflight_copy(&s->flights, t, stream);
 	}
@@ -237,7 +240,7 @@ static void take_copies(struct snd *s, unsigned stream, struct mono now, struct 
 /* ---- Jobs ---- */
 
 bool snd_job_add(struct snd *s, struct snd_job *job, uint32_t *bytes, struct snd_entry *f,
-    uint32_t block, unsigned stream, struct mono now)
+    uint32_t block, uint64_t omit, unsigned stream, struct mono now)
 {
 	uint32_t length = wire_grid_length(f->grid, block);
 	struct snd_extent *x;
@@ -255,6 +258,7 @@ bool snd_job_add(struct snd *s, struct snd_job *job, uint32_t *bytes, struct snd
 	x->block = block;
 	x->offset = (uint64_t)block * f->grid.block_bytes;
 	x->length = length;
+	x->omit = omit;
 	x->cookie = f->cookie;
 	*bytes += length;
 	if (bitmap_has(f->read, block))
@@ -275,6 +279,11 @@ bool snd_next_block(const struct snd_entry *f, uint32_t *block, uint32_t *end)
 		*end = f->n_offered;
 	}
 	return *block < *end;
+}
+
+uint64_t snd_next_omit(const struct snd_entry *f)
+{
+	return f->again.head < f->again.end ? f->again.at[f->again.head].omit : 0;
 }
 
 void snd_taken(struct snd *s, struct snd_entry *f, uint32_t count)
@@ -302,7 +311,8 @@ static void take_new(struct snd *s, unsigned stream, struct mono now, struct snd
 				continue;
 			}
 			/* Requested or lost, but a copy has arrived meanwhile. */
-			if (!snd_settled(f, block) && !snd_job_add(s, job, bytes, f, block, stream, now))
+			if (!snd_settled(f, block) &&
+			    !snd_job_add(s, job, bytes, f, block, snd_next_omit(f), stream, now))
 				return;
 			snd_taken(s, f, 1);
 		}
@@ -476,15 +486,23 @@ bool snd_awaits_digest(const struct snd *s, uint64_t id)
 	const struct snd_entry *f = snd_find(s, id);
 
 	return f != NULL && (f->state == COMPARING || f->state == CHECKING ||
-	    (f->state == SENDING && f->match[0].count > 0));
+	    (f->state == SENDING && (f->match[0].count > 0 || f->split.blocks > 0)));
 }
 
-void snd_hashed(struct snd *s, uint64_t id, const uint64_t *hash, uint32_t n, const struct ptcp_err *why)
+static struct wire_hashes hashes_of(uint64_t id, uint32_t first, const struct block_sum *sum, uint32_t n, uint8_t *out)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		wire_hash_encode(out + i * WIRE_HASH_BYTES, sum[i]);
+	return (struct wire_hashes){ id, first, (uint16_t)n, { out, n * WIRE_HASH_BYTES } };
+}
+
+void snd_hashed(struct snd *s, uint64_t id, const struct block_sum *sum, uint32_t n, const struct ptcp_err *why)
 {
 	struct snd_entry *f = snd_find(s, id);
 	uint8_t hashes[WIRE_HASH_BYTES * WIRE_HASHES_MAX];
 	struct wire_hashes frame;
-	uint32_t i;
 
 	TAPE(s->o.tape, hashed, .u = { id, n }, .why = why);
 	if (f == NULL || f->state != SENDING || f->match[0].count == 0)
@@ -495,9 +513,7 @@ void snd_hashed(struct snd *s, uint64_t id, const uint64_t *hash, uint32_t n, co
 	}
 	if (n == 0 || n > f->match[0].count)
 		return;
-	for (i = 0; i < n; i++)
-		put_u64(hashes + i * WIRE_HASH_BYTES, hash[i]);
-	frame = (struct wire_hashes){ f->id, f->match[0].first, (uint16_t)n, { hashes, n * WIRE_HASH_BYTES } };
+	frame = hashes_of(f->id, f->match[0].first, sum, n, hashes);
 	OUTBOX_PUT(s->out, hashes, HASHES, &frame);
 	f->match[0].first += n;
 	f->match[0].count -= n;
@@ -507,6 +523,30 @@ void snd_hashed(struct snd *s, uint64_t id, const uint64_t *hash, uint32_t n, co
 	f->match[1] = (struct range){ 0 };
 	if (f->match[0].count > 0)
 		s->o.ops->hash(s->o.arg, f->cookie, f->id, f->match[0].first, f->match[0].count);
+}
+
+void snd_pieces(struct snd *s, uint64_t id, const struct block_sum *sum, uint32_t n, const struct ptcp_err *why)
+{
+	uint8_t hashes[WIRE_HASH_BYTES * WIRE_PIECES_MAX];
+	struct snd_entry *f = snd_find(s, id);
+	struct wire_hashes frame;
+	uint32_t block;
+
+	TAPE(s->o.tape, pieces, .u = { id, n }, .why = why);
+	if (f == NULL || f->state != SENDING || f->split.blocks == 0)
+		return;
+	if (why != NULL) {
+		snd_fail(s, f, why);
+		return;
+	}
+	block = f->split.at[f->split.head].first;
+	if (n != wire_pieces(wire_grid_length(f->grid, block)))
+		return;
+	frame = hashes_of(f->id, block, sum, n, hashes);
+	OUTBOX_PUT(s->out, pieces, PIECES, &frame);
+	snd_ranges_taken(s, &f->split, 1);
+	if (f->split.blocks > 0)
+		s->o.ops->pieces(s->o.arg, f->cookie, f->id, f->split.at[f->split.head].first);
 }
 
 bool snd_digest_is(const struct snd *s, uint64_t id, struct digest digest)

@@ -7,6 +7,7 @@
 /* A file fails after MISMATCHES_MAX corrupt blocks, and one more for each MISMATCHES_ONE_IN acknowledged. */
 #define MISMATCHES_MAX 16
 #define MISMATCHES_ONE_IN 64
+enum { SPLITS_MAX = 1024 }; /* requests of a file that wait for PIECES */
 
 static int violation(const char *what, struct ptcp_err *e)
 {
@@ -72,21 +73,16 @@ static bool too_many_wait(const struct snd_entry *f, uint32_t count)
 	return f->again.blocks + f->region_blocks + count > 3 * (uint64_t)f->n_blocks + MISMATCHES_MAX;
 }
 
-int snd_on_need(struct snd *s, const struct wire_blocks *b, struct ptcp_err *e)
+/* `omit`: of a PATCH. */
+static int send_requested(struct snd *s, struct snd_entry *f, const struct wire_blocks *b, uint64_t omit,
+    const char *frame, struct ptcp_err *e)
 {
 	struct ptcp_err why;
-	struct snd_entry *f;
 
-	if ((f = snd_find(s, b->id)) == NULL)
-		return violation("NEED", e);
-	if (f->state == FAILING)
-		return 0;
-	if (!blocks_fit(f, b))
-		return violation("NEED", e);
 	if (!snd_track(s, f))
 		return 0;
 	if (any_acked(f, b) || too_many_wait(f, b->count))
-		return violation("NEED", e);
+		return violation(frame, e);
 	if ((bitmap_has(f->read, b->first) || (!f->parts && b->first < f->n_offered)) &&
 	    ++f->mismatches > MISMATCHES_MAX + f->n_acked / MISMATCHES_ONE_IN) {
 		err_set(&why, PTCP_EVERIFY, "%u block%s did not verify at the receiver "
@@ -96,7 +92,35 @@ int snd_on_need(struct snd *s, const struct wire_blocks *b, struct ptcp_err *e)
 	}
 	/* Blocks in flight are corrupt: do not wait for their acknowledgment. */
 	inflight_remove_blocks(&s->flights, &f->flights, f, b->first, b->count);
-	return snd_requeue(s, f, b->first, b->count) ? 0 : violation("NEED", e);
+	return snd_requeue(s, f, b->first, b->count, omit) ? 0 : violation(frame, e);
+}
+
+int snd_on_need(struct snd *s, const struct wire_blocks *b, struct ptcp_err *e)
+{
+	struct snd_entry *f;
+
+	if ((f = snd_find(s, b->id)) == NULL)
+		return violation("NEED", e);
+	if (f->state == FAILING)
+		return 0;
+	return blocks_fit(f, b) ? send_requested(s, f, b, 0, "NEED", e) : violation("NEED", e);
+}
+
+/* Only files of the smallest blocks have pieces. */
+static bool has_pieces(const struct snd_entry *f) { return f->parts && f->grid.block_bytes == WIRE_CHUNK_BYTES; }
+
+int snd_on_patch(struct snd *s, const struct wire_patch *p, struct ptcp_err *e)
+{
+	struct wire_blocks b = { .id = p->id, .first = p->block, .count = 1 };
+	struct snd_entry *f;
+
+	if ((f = snd_find(s, p->id)) == NULL)
+		return violation("PATCH", e);
+	if (f->state == FAILING)
+		return 0;
+	if (!blocks_fit(f, &b) || !has_pieces(f) || !wire_omit_fits(p->omit, wire_grid_length(f->grid, p->block)))
+		return violation("PATCH", e);
+	return send_requested(s, f, &b, p->omit, "PATCH", e);
 }
 
 int snd_on_have(struct snd *s, const struct wire_blocks *b, struct ptcp_err *e)
@@ -143,11 +167,34 @@ int snd_on_match(struct snd *s, const struct wire_blocks *b, struct ptcp_err *e)
 		return violation("MATCH", e);
 	f->match_end = b->first + b->count;
 	if (f->match[0].count > 0) {
-		f->match[1] = (struct range){ b->first, b->count };
+		f->match[1] = (struct range){ b->first, b->count, 0 };
 		return 0;
 	}
-	f->match[0] = (struct range){ b->first, b->count };
+	f->match[0] = (struct range){ b->first, b->count, 0 };
 	s->o.ops->hash(s->o.arg, f->cookie, f->id, b->first, b->count);
+	return 0;
+}
+
+/* In ascending order, so that each block is split at most once. */
+int snd_on_split(struct snd *s, const struct wire_blocks *b, struct ptcp_err *e)
+{
+	struct ptcp_err why;
+	struct snd_entry *f;
+	bool first;
+
+	if ((f = snd_find(s, b->id)) == NULL)
+		return violation("SPLIT", e);
+	if (f->state == FAILING)
+		return 0;
+	if (!blocks_fit(f, b) || !has_pieces(f) || b->first < f->split_end ||
+	    f->split.end - f->split.head >= SPLITS_MAX)
+		return violation("SPLIT", e);
+	f->split_end = b->first + b->count;
+	first = f->split.blocks == 0;
+	if (!snd_ranges_add(s, &f->split, b->first, b->count, 0, &why))
+		snd_fail(s, f, &why);
+	else if (first)
+		s->o.ops->pieces(s->o.arg, f->cookie, f->id, b->first);
 	return 0;
 }
 

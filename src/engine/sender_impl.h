@@ -16,6 +16,7 @@ enum snd_state { OFFERED, COMPARING, COMPARED, SENDING, CHECKING, FINISHING, MAD
 
 struct range {
 	uint32_t first, count;
+	uint64_t omit;                  /* pieces of its only block that the receiver has */
 };
 
 /* Ranges in the order of arrival; at[head..end) are live. */
@@ -59,6 +60,8 @@ struct snd_entry {
 	uint64_t *acked, *read, few[2]; /* bitmaps; both are in `few` up to 64 blocks of a file of known size */
 	struct range match[2];          /* hashes requested: what is being hashed, and what follows; count 0: nothing */
 	uint32_t match_end;             /* earlier blocks are hashed no more */
+	struct ranges split;            /* blocks whose pieces are to be hashed, */
+	uint32_t split_end;             /* none of them, nor any further, before this one */
 	struct ranges again;            /* lost or requested, to be sent next */
 	unsigned n_regions;             /* number of lanes with a region of the file */
 	uint64_t region_blocks;         /* number of blocks in these regions */
@@ -130,16 +133,20 @@ void snd_start(struct snd *s, struct snd_entry *f, bool parts);
  * file has failed. */
 bool snd_track(struct snd *s, struct snd_entry *f);
 void snd_untrack(struct snd *s, struct snd_entry *f);
-/* Retransmits blocks, ahead of new ones; false when too many ranges wait. */
-bool snd_requeue(struct snd *s, struct snd_entry *f, uint32_t first, uint32_t count);
+/* Retransmits blocks, ahead of new ones; false when too many ranges wait. `omit`: of one block, without these
+ * pieces. */
+bool snd_requeue(struct snd *s, struct snd_entry *f, uint32_t first, uint32_t count, uint64_t omit);
 /* Removes the flights and waiting blocks of the file. */
 void snd_drop_blocks(struct snd *s, struct snd_entry *f);
 /* The file's next block to send, and the end of its run; false when none is left. */
 bool snd_next_block(const struct snd_entry *f, uint32_t *block, uint32_t *end);
+/* Pieces that the receiver has of that block. */
+uint64_t snd_next_omit(const struct snd_entry *f);
 /* `count` blocks from snd_next_block() on are done. */
 void snd_taken(struct snd *s, struct snd_entry *f, uint32_t count);
 /* Appends blocks; false: see memory_charge(). */
-bool snd_ranges_add(struct snd *s, struct ranges *r, uint32_t first, uint32_t count, struct ptcp_err *e);
+bool snd_ranges_add(struct snd *s, struct ranges *r, uint32_t first, uint32_t count, uint64_t omit,
+    struct ptcp_err *e);
 /* The first `count` blocks of the first range are done. */
 void snd_ranges_taken(struct snd *s, struct ranges *r, uint32_t count);
 void snd_ranges_clear(struct snd *s, struct ranges *r);
@@ -154,7 +161,7 @@ void snd_try_complete(struct snd *s, struct snd_entry *f);
 
 /* Adds a block to the job and to the blocks in flight; false if the job is full or memory is short. */
 bool snd_job_add(struct snd *s, struct snd_job *job, uint32_t *bytes, struct snd_entry *f, uint32_t block,
-    unsigned stream, struct mono now);
+    uint64_t omit, unsigned stream, struct mono now);
 
 /* ---- sender_regions.c ---- */
 

@@ -69,7 +69,7 @@ void snd_lane_leave(struct snd *s, unsigned stream)
 	region_end(s, lane);
 	lane->blocks = (struct ranges){ NULL, 0, 0, 0, 0 };
 	for (; left.head < left.end && f->state == SENDING; left.head++)
-		snd_requeue(s, f, left.at[left.head].first, left.at[left.head].count);
+		snd_requeue(s, f, left.at[left.head].first, left.at[left.head].count, 0);
 	snd_ranges_fini(s, &left);
 }
 
@@ -136,7 +136,7 @@ static void region_begin(struct snd *s, struct snd_lane *lane, struct snd_entry 
 
 static bool region_add(struct snd *s, struct snd_lane *lane, uint32_t first, uint32_t count, struct ptcp_err *e)
 {
-	if (!snd_ranges_add(s, &lane->blocks, first, count, e))
+	if (!snd_ranges_add(s, &lane->blocks, first, count, 0, e))
 		return false;
 	lane->file->region_blocks += count;
 	return true;
@@ -246,7 +246,7 @@ void snd_take_regions(struct snd *s, unsigned stream, struct mono now, struct sn
 				continue;
 			}
 			if (!snd_settled(lane->file, r->first) && !snd_job_add(s, job, bytes, lane->file,
-			    r->first, stream, now))
+			    r->first, r->omit, stream, now))
 				return;
 			snd_region_taken(s, lane, 1);
 		}

@@ -63,6 +63,7 @@ enum tape_optional { TAPE_HAS_FINISH = 1, TAPE_HAS_PACED = 2, TAPE_HAS_HOLE = 4,
 	X(checked)      /* id; why */ \
 	X(compared)     /* id; digest, why */ \
 	X(hashed)       /* id, number of hashes; why */ \
+	X(pieces)       /* id, number of hashes; why */ \
 	X(mapped)       /* id; data: bitmap of the holes; why */ \
 	X(grown)        /* id, blocks */ \
 	X(sized)        /* id, bytes */ \
@@ -71,6 +72,8 @@ enum tape_optional { TAPE_HAS_FINISH = 1, TAPE_HAS_PACED = 2, TAPE_HAS_HOLE = 4,
 	X(rcv_compared) /* id; digest, why */ \
 	X(verified)     /* id, first, count, good; digest */ \
 	X(match)        /* id, first, count */ \
+	X(split)        /* id, first, count */ \
+	X(patch)        /* id, block, pieces */ \
 	X(limit)        /* id, end */ \
 	X(broken)       /* id; why */ \
 	X(block)        /* id, block, result; digest, why */ \

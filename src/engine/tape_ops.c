@@ -101,6 +101,8 @@ OP(snd, check, (void *arg, void *cookie, uint64_t id), (t->arg, cookie, id), .u 
 OP(snd, compare, (void *arg, void *cookie, uint64_t id), (t->arg, cookie, id), .u = { id })
 OP(snd, hash, (void *arg, void *cookie, uint64_t id, uint32_t first, uint32_t count),
     (t->arg, cookie, id, first, count), .u = { id, first, count })
+OP(snd, pieces, (void *arg, void *cookie, uint64_t id, uint32_t block), (t->arg, cookie, id, block),
+    .u = { id, block })
 OP(snd, map, (void *arg, void *cookie, uint64_t id), (t->arg, cookie, id), .u = { id })
 OP(snd, stalled, (void *arg, unsigned stream), (t->arg, stream), .u = { stream })
 OP(snd, release, (void *arg, void *cookie, uint32_t block), (t->arg, cookie, block), .u = { block })
@@ -115,6 +117,8 @@ OP(rcv, hole, (void *arg, uint64_t id, void *cookie, uint32_t first, uint32_t co
     (t->arg, id, cookie, first, count), .u = { id, first, count })
 OP(rcv, hashes, (void *arg, uint64_t id, void *cookie, uint32_t first, struct span hashes),
     (t->arg, id, cookie, first, hashes), .u = { id, first, hashes.n })
+OP(rcv, pieces, (void *arg, uint64_t id, void *cookie, uint32_t block, struct span hashes),
+    (t->arg, id, cookie, block, hashes), .u = { id, block, hashes.n })
 OP(rcv, commit, (void *arg, uint64_t id, void *cookie, const struct wire_entry *end), (t->arg, id, cookie, end),
     .u = { id })
 OP(rcv, ended, (void *arg, uint64_t id, void *cookie, bool skipped, const struct ptcp_err *why),
@@ -149,9 +153,9 @@ static enum rcv_prep tape_rcv_prepare(void *arg, uint64_t id, const struct wire_
 /* The record has no operation that the session has not. */
 #define ENGINE_OPS(X) X(open) X(waiting) X(running) X(warning) X(control_ack) X(busy) X(paced) X(ended) X(finish) \
 	X(leftovers) X(deleted) X(load) X(endpoint) X(set_streams) X(tcp_report) X(rate) X(select)
-#define SND_OPS(X) X(ended) X(check) X(compare) X(hash) X(map) X(stalled) X(release) X(again)
-#define RCV_OPS(X) X(prepare) X(differs) X(accepted) X(hole) X(hashes) X(commit) X(ended) X(totals) X(same) X(sized) \
-	X(beginning) X(incomplete)
+#define SND_OPS(X) X(ended) X(check) X(compare) X(hash) X(pieces) X(map) X(stalled) X(release) X(again)
+#define RCV_OPS(X) X(prepare) X(differs) X(accepted) X(hole) X(hashes) X(pieces) X(commit) X(ended) X(totals) X(same) \
+	X(sized) X(beginning) X(incomplete)
 
 void tape_wrap_ops(struct tape *t)
 {

@@ -180,6 +180,7 @@ static void on_send(struct stream *s, struct stream_job *job)
 	if (r->mover == NULL)
 		return; /* the engine sends the blocks on another stream */
 	for (i = 0; i < job->job.n; i++, p += WIRE_EXTENT_BYTES) {
+		job->job.extent[i].omit = 0; /* movers send whole blocks */
 		x = &job->job.extent[i];
 		known = &r->mover->known[wire_slot(x->id)];
 		if (*known != x->id)

@@ -84,12 +84,15 @@ struct ptcp_progress session_progress(const struct session *sess)
 	if (sess->send != NULL && engine_snd(sess->engine) != NULL) {
 		g = snd_stats(engine_snd(sess->engine)).done;
 		g.wire_bytes = sess->send->sent_bytes;
+		g.resumed_bytes += sess->send->omitted_bytes;
 		count_saved(&g, sess->send->saved_bytes);
 		g.total_bytes = sess->send->bytes;
 		g.total_files = sess->send->files;
 		g.total_known = sess->send->end;
 	} else if (sess->receive != NULL && engine_rcv(sess->engine) != NULL) {
 		g = rcv_stats(engine_rcv(sess->engine)).done;
+		g.resumed_bytes += sess->receive->omitted_bytes;
+		g.wire_bytes -= sess->receive->omitted_bytes;
 		count_saved(&g, received_saved(sess));
 		g.total_bytes = sess->receive->total_bytes;
 		g.total_files = sess->receive->total_files;

@@ -39,6 +39,7 @@ int session_receive_into(struct session *sess, struct destination *place, struct
 	r->fd_last = &r->fd_first;
 	list_init(&r->verify_queue);
 	list_init(&r->match_queue);
+	r->search.pace.left_bytes = SEARCH_BEGIN_BYTES;
 	open_files_init(&r->files);
 	r->sync = fsync == WIRE_FSYNC_NONE ? STORE_SYNC_NONE : fsync == WIRE_FSYNC_FILE ? STORE_SYNC_FILE : STORE_SYNC_GROUP;
 	r->place = *place;
@@ -546,7 +547,7 @@ static void on_incomplete(void *arg, void *cookie, bool failed)
 const struct rcv_ops receive_rcv_ops = {
 	.prepare = on_prepare, .differs = on_differs, .accepted = on_accepted,
 	.hole = on_hole, .commit = on_commit, .ended = on_ended, .totals = on_totals, .same = on_same,
-	.hashes = resume_verify_hashes, .sized = on_sized, .beginning = on_beginning, .incomplete = on_incomplete
+	.hashes = resume_verify_hashes, .pieces = resume_verify_pieces, .sized = on_sized, .beginning = on_beginning, .incomplete = on_incomplete
 };
 
 /* ---- Blocks ---- */
@@ -554,7 +555,8 @@ const struct rcv_ops receive_rcv_ops = {
 /* Bytes received over streams. */
 static uint64_t stream_bytes(const struct session *sess)
 {
-	return engine_rcv(sess->engine) != NULL ? rcv_stats(engine_rcv(sess->engine)).done.wire_bytes : 0;
+	return engine_rcv(sess->engine) != NULL ?
+	    rcv_stats(engine_rcv(sess->engine)).done.wire_bytes - sess->receive->omitted_bytes : 0;
 }
 
 static void take(struct session *sess, struct stream *s, struct stream_results *results, unsigned i, struct mono now)
@@ -564,6 +566,7 @@ static void take(struct session *sess, struct stream *s, struct stream_results *
 	uint64_t id = results->of[i].id;
 	uint32_t block = results->of[i].block;
 	struct ptcp_err late;
+	uint64_t before;
 
 	if (what == RCV_BLOCK_FAILED && why == NULL) {
 		err_nomem(&late);
@@ -576,8 +579,12 @@ static void take(struct session *sess, struct stream *s, struct stream_results *
 	}
 	if (what == RCV_BLOCK_WRITTEN && !sess->end.over)
 		resume_verify_written(sess, id, block, now);
-	if (!sess->end.over && !(what == RCV_BLOCK_FAILED && receive_disk_full(sess, why)))
+	if (!sess->end.over && !(what == RCV_BLOCK_FAILED && receive_disk_full(sess, why))) {
+		before = stream_bytes(sess);
 		rcv_block(engine_rcv(sess->engine), id, block, what, results->of[i].term, why);
+		if (stream_bytes(sess) > before)
+			sess->receive->omitted_bytes += results->of[i].omitted_bytes;
+	}
 	free(results->of[i].why);
 }
 

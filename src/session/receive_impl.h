@@ -6,6 +6,7 @@
 #include "conn/io_call.h"
 #include "core/text.h"
 #include "engine/linked_files.h"
+#include "engine/match_pace.h"
 #include "fs/file_system.h"
 #include "fs/xattr.h"
 #include "session/session_impl.h"
@@ -118,6 +119,7 @@ struct receive_side {
 	bool has_piped;             /* there was one */
 	bool committing;            /* the output is complete, but not yet written */
 	bool lacks_memory;          /* there is no memory for the claims of the output */
+	uint64_t omitted_bytes;     /* bytes of received blocks that were not sent, as they were here */
 	uint32_t resumed;           /* blocks taken by an earlier session that are to be reported */
 	struct digest resumed_sum;  /* sum of their terms, without blocks that arrive before the report */
 	atomic_bool pipe_notified;  /* pipe_changed is posted */
@@ -155,6 +157,7 @@ struct receive_side {
 	struct list verify_queue;   /* entries that wait for an I/O thread (verify_queue.c) */
 	struct list match_queue;    /* entries that wait to be matched */
 	unsigned matching;          /* blocks of the entries that are being matched */
+	struct { struct search_pace pace; uint64_t received_bytes; } search; /* received so far, as `pace` knows */
 	struct { double bps; uint64_t bytes; struct mono since; } path; /* best rate so far; what had come by then */
 	unsigned n_verifying;       /* number of jobs on I/O threads */
 	struct sink *syncing;       /* verify_queue.c: a large file on an I/O thread; or NULL */
@@ -322,8 +325,9 @@ void receive_report_leftovers(struct session *sess);
 
 /* Verifies existing data step by step, in parallel with everything else, and reports to the engine. */
 void resume_verify_start(struct session *sess, struct receive_entry *t, enum verify what);
-/* As rcv_ops.hashes. */
+/* As rcv_ops.hashes and rcv_ops.pieces. */
 void resume_verify_hashes(void *arg, uint64_t id, void *cookie, uint32_t first, struct span hashes);
+void resume_verify_pieces(void *arg, uint64_t id, void *cookie, uint32_t block, struct span hashes);
 void resume_verify_pump(struct session *sess);
 /* A block was written: syncs large files to disk from time to time. */
 void resume_verify_written(struct session *sess, uint64_t id, uint32_t block, struct mono now);
@@ -340,9 +344,23 @@ void receive_match_fini(struct session *sess, struct receive_entry *t); /* at th
 void receive_match_begin(struct session *sess, struct receive_entry *t);
 /* The next hashes that were requested. */
 void receive_match_hashes(struct receive_entry *t, struct span hashes);
-/* The next blocks to compare with their hashes, valid until receive_match_stepped(). False: none yet. */
-bool receive_match_next(const struct receive_entry *t, uint32_t *first, uint32_t *n, const uint64_t **hash);
-/* The blocks were compared, and reported to the engine. True: as receive_match_next(). */
+/* Hashes of the pieces of the next block. */
+void receive_match_pieces(struct receive_entry *t, struct span hashes);
+/* Arguments of sink_match(), or (split) of sink_split(). */
+struct match_step {
+	bool split;
+	uint32_t first, n, ahead;
+	const struct block_sum *sum;
+	uint64_t from, to;
+};
+/* The next blocks to compare, valid until the end of the step. False: none yet. */
+bool receive_match_next(const struct receive_entry *t, struct match_step *out);
+/* Bytes that a step may search. */
+uint64_t receive_match_allowance(struct session *sess);
+/* The end of a step: the blocks were compared, and the runs reported to the engine but for those with pieces. True: as
+ * receive_match_next(). */
 bool receive_match_stepped(struct session *sess, struct receive_entry *t, const struct sink_run *run, unsigned n_runs);
+/* The end of a step that has looked for pieces. */
+bool receive_match_split(struct session *sess, struct receive_entry *t, const uint64_t *has);
 
 #endif

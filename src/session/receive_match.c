@@ -1,9 +1,9 @@
 /* Blocks of another version, in the part or in the file to be replaced: hashes of the sender are requested in windows,
- * two at a time, and compared step by step (verify_queue.c). */
+ * two at a time, and compared step by step (verify_queue.c). Between blocks that were found, the pieces of the others
+ * are looked for in the same way. */
 #include <stdlib.h>
 
 #include "core/bitmap.h"
-#include "core/byteorder.h"
 #include "core/charged.h"
 #include "core/err.h"
 #include "core/units.h"
@@ -18,12 +18,24 @@ struct match_window {
 	uint32_t got, done;     /* number of blocks with hashes, and of compared blocks */
 	uint64_t equal_bytes;
 	struct mono asked;
-	uint64_t hash[];
+	struct block_sum sum[];
+};
+
+enum { GAP_BLOCKS_MAX = 1024 }; /* blocks of a file at once: their hashes take 1 MiB */
+
+/* Blocks that were not found as a whole: the hashes of their pieces are requested. */
+struct match_gap {
+	struct match_gap *next;
+	uint32_t first, n, got; /* got: number of blocks with hashes */
+	uint64_t from, to;      /* offsets of the old file */
+	struct block_sum sum[]; /* WIRE_PIECES_MAX for each */
 };
 
 struct receive_match {
 	struct match_window *window[2]; /* in order; NULL: none */
 	uint32_t next;                  /* earlier candidates were requested or given up */
+	struct match_gap *gap, **last_gap; /* in order */
+	uint32_t gap_blocks;            /* number of all their blocks */
 	struct match_pace pace;
 	struct mono judged;             /* end of the last window */
 };
@@ -35,12 +47,31 @@ static uint32_t candidate(const struct receive_entry *t, uint32_t from, uint32_t
 
 /* ---- Memory ---- */
 
-static size_t window_bytes(uint32_t count) { return sizeof(struct match_window) + count * sizeof(uint64_t); }
+static size_t window_bytes(uint32_t count)
+{
+	return sizeof(struct match_window) + count * sizeof(struct block_sum);
+}
+
+static size_t gap_bytes(uint32_t n)
+{
+	return sizeof(struct match_gap) + (size_t)n * WIRE_PIECES_MAX * sizeof(struct block_sum);
+}
 
 static void window_free(struct session *sess, struct match_window *w)
 {
 	if (w != NULL)
 		memory_free(sess->o.memory, w, window_bytes(w->count));
+}
+
+/* The first gap is done. */
+static void gap_pop(struct session *sess, struct receive_match *m)
+{
+	struct match_gap *g = m->gap;
+
+	m->gap_blocks -= g->n;
+	if ((m->gap = g->next) == NULL)
+		m->last_gap = &m->gap;
+	memory_free(sess->o.memory, g, gap_bytes(g->n));
 }
 
 bool receive_match_charge(struct session *sess, struct receive_entry *t)
@@ -72,6 +103,8 @@ static void match_free(struct session *sess, struct receive_entry *t)
 		return;
 	window_free(sess, t->match->window[0]);
 	window_free(sess, t->match->window[1]);
+	while (t->match->gap != NULL)
+		gap_pop(sess, t->match);
 	memory_free(sess->o.memory, t->match, sizeof *t->match);
 	t->match = NULL;
 	sess->receive->matching -= weight(t);
@@ -102,7 +135,7 @@ static struct match_window *request(struct session *sess, struct receive_entry *
 	return w;
 }
 
-/* Fills both windows. False: all candidates are compared. */
+/* Fills both windows. False: all candidates are compared, and no gap is left. */
 static bool request_more(struct session *sess, struct receive_entry *t)
 {
 	uint32_t n = wire_grid_blocks(t->grid), first, left;
@@ -121,7 +154,7 @@ static bool request_more(struct session *sess, struct receive_entry *t)
 		}
 		m->next = m->window[i]->first + m->window[i]->count;
 	}
-	return m->window[0] != NULL;
+	return m->window[0] != NULL || m->gap != NULL;
 }
 
 void receive_match_begin(struct session *sess, struct receive_entry *t)
@@ -133,6 +166,7 @@ void receive_match_begin(struct session *sess, struct receive_entry *t)
 		return;
 	}
 	sess->receive->matching += weight(t);
+	t->match->last_gap = &t->match->gap;
 	t->match->pace = match_pace_begin(t->existing.in_part ||
 	    (engine_open(sess->engine)->flags & WIRE_OPEN_DELTA) != 0);
 	t->match->judged = mono_now();
@@ -142,21 +176,37 @@ void receive_match_begin(struct session *sess, struct receive_entry *t)
 
 /* ---- Comparing ---- */
 
-bool receive_match_next(const struct receive_entry *t, uint32_t *first, uint32_t *n, const uint64_t **hash)
+static bool next_gap(const struct receive_entry *t, struct match_step *out)
 {
-	const struct match_window *w = t->match != NULL ? t->match->window[0] : NULL;
-	uint32_t end, max = (uint32_t)(FILE_DIGEST_STEP_BYTES / t->grid.block_bytes);
+	const struct match_gap *g = t->match->gap;
+
+	if (g == NULL || g->got < g->n)
+		return false;
+	*out = (struct match_step){ .split = true, .first = g->first, .n = g->n, .sum = g->sum, .from = g->from,
+		.to = g->to };
+	return true;
+}
+
+static bool next_blocks(const struct receive_entry *t, struct match_step *out)
+{
+	const struct match_window *w = t->match->window[0];
+	uint32_t first, end, known, max = (uint32_t)(FILE_DIGEST_STEP_BYTES / t->grid.block_bytes);
 
 	if (w == NULL)
 		return false;
-	end = w->first + w->got;
-	if ((*first = candidate(t, w->first + w->done, end)) == end)
+	known = w->first + w->got;
+	if ((first = candidate(t, w->first + w->done, known)) == known)
 		return false;
-	end = bitmap_next(t->existing.candidates, false, *first, end);
-	*n = end - *first < max ? end - *first : max;
-	*n = *n < SINK_RUNS ? *n : SINK_RUNS;
-	*hash = &w->hash[*first - w->first];
+	end = bitmap_next(t->existing.candidates, false, first, known);
+	*out = (struct match_step){ .first = first, .n = end - first < max ? end - first : max, .ahead = known - first,
+		.sum = &w->sum[first - w->first] };
+	out->n = out->n < SINK_RUNS ? out->n : SINK_RUNS;
 	return true;
+}
+
+bool receive_match_next(const struct receive_entry *t, struct match_step *out)
+{
+	return t->match != NULL && (next_gap(t, out) || next_blocks(t, out));
 }
 
 void receive_match_hashes(struct receive_entry *t, struct span hashes)
@@ -167,12 +217,25 @@ void receive_match_hashes(struct receive_entry *t, struct span hashes)
 	if (w->got == w->count)
 		w = t->match->window[1];
 	for (i = 0; i < hashes.n; i += WIRE_HASH_BYTES)
-		w->hash[w->got++] = get_u64(hashes.p + i);
+		w->sum[w->got++] = wire_hash_decode(hashes.p + i);
+}
+
+void receive_match_pieces(struct receive_entry *t, struct span hashes)
+{
+	struct match_gap *g = t->match->gap;
+	struct block_sum *sum;
+	size_t i;
+
+	while (g->got == g->n)
+		g = g->next;
+	sum = g->sum + (size_t)g->got++ * WIRE_PIECES_MAX;
+	for (i = 0; i < hashes.n; i += WIRE_HASH_BYTES)
+		*sum++ = wire_hash_decode(hashes.p + i);
 }
 
 static double path_bps(struct receive_side *r, struct mono now)
 {
-	uint64_t bytes = rcv_stats(engine_rcv(r->session->engine)).done.wire_bytes;
+	uint64_t bytes = rcv_stats(engine_rcv(r->session->engine)).done.wire_bytes - r->omitted_bytes;
 	uint64_t ns = mono_diff_ns(now, r->path.since);
 	double bps = (double)(bytes - r->path.bytes) * 8 * NS_PER_S / (double)(ns > 0 ? ns : 1);
 
@@ -213,21 +276,71 @@ static void judge(struct session *sess, struct receive_entry *t)
 		skip(sess, t, m->pace.skip);
 }
 
+/* Requests the hashes of the pieces, or gives these blocks up. */
+static void add_gap(struct session *sess, struct receive_entry *t, const struct sink_run *run)
+{
+	struct receive_match *m = t->match;
+	struct match_gap *g = NULL;
+	struct ptcp_err why;
+
+	if (m->gap_blocks + run->n <= GAP_BLOCKS_MAX)
+		g = memory_calloc(sess->o.memory, gap_bytes(run->n), &why);
+	if (g == NULL || !rcv_split(engine_rcv(sess->engine), t->id, run->first, run->n)) {
+		memory_free(sess->o.memory, g, gap_bytes(run->n));
+		rcv_verified(engine_rcv(sess->engine), t->id, run->first, run->n, false, run->sum);
+		return;
+	}
+	g->first = run->first;
+	g->n = run->n;
+	g->from = run->from;
+	g->to = run->to;
+	*m->last_gap = g;
+	m->last_gap = &g->next;
+	m->gap_blocks += g->n;
+}
+
+uint64_t receive_match_allowance(struct session *sess)
+{
+	struct receive_side *r = sess->receive;
+	uint64_t bytes = rcv_stats(engine_rcv(sess->engine)).done.wire_bytes - r->omitted_bytes;
+
+	if ((engine_open(sess->engine)->flags & WIRE_OPEN_DELTA) != 0)
+		return UINT64_MAX;
+	search_pace_received(&r->search.pace, bytes - r->search.received_bytes, r->path.bps);
+	r->search.received_bytes = bytes;
+	return r->search.pace.left_bytes;
+}
+
+bool receive_match_split(struct session *sess, struct receive_entry *t, const uint64_t *has)
+{
+	struct match_gap *g = t->match->gap;
+	struct match_step step;
+	uint32_t i;
+
+	for (i = 0; i < g->n; i++)
+		rcv_patch(engine_rcv(sess->engine), t->id, g->first + i, has[i]);
+	gap_pop(sess, t->match);
+	if (!t->ended && !request_more(sess, t))
+		match_free(sess, t);
+	return !t->ended && receive_match_next(t, &step);
+}
+
 bool receive_match_stepped(struct session *sess, struct receive_entry *t, const struct sink_run *run, unsigned n_runs)
 {
 	struct match_window *w = t->match->window[0];
-	const uint64_t *hash;
-	uint32_t first, n;
+	struct match_step step;
 	unsigned i;
 
 	for (i = 0; i < n_runs; i++) {
 		w->done = run[i].first + run[i].n - w->first;
 		if (run[i].good)
 			w->equal_bytes += wire_grid_range_bytes(t->grid, run[i].first, run[i].n);
+		if (run[i].to > 0 && !t->ended)
+			add_gap(sess, t, &run[i]);
 	}
 	if (w->done == w->count && !t->ended)
 		judge(sess, t);
 	if (!t->ended && !request_more(sess, t))
 		match_free(sess, t);
-	return !t->ended && receive_match_next(t, &first, &n, &hash);
+	return !t->ended && receive_match_next(t, &step);
 }

@@ -259,7 +259,7 @@ void send_stream_stalled(struct session *sess, unsigned number)
 static void on_stalled(void *arg, unsigned number) { send_stream_stalled(arg, number); }
 
 const struct snd_ops send_snd_ops = {
-	.ended = on_ended, .again = send_again, .check = send_check, .compare = send_compare, .hash = send_hash, .map = send_map, .release = send_release,
+	.ended = on_ended, .again = send_again, .check = send_check, .compare = send_compare, .hash = send_hash, .pieces = send_pieces, .map = send_map, .release = send_release,
 	.stalled = on_stalled
 };
 
@@ -510,10 +510,12 @@ static void on_sent(struct session *sess, struct stream *s, struct stream_job *j
 	sess->send->saved_bytes += job->saved_bytes;
 	for (i = 0; i < job->job.n; i++) {
 		const struct snd_extent *x = &job->job.extent[i];
+		uint32_t omitted = x->omit == 0 ? 0 : x->length - wire_patch_bytes(x->length, x->omit);
 
 		if (!job->failed[i]) {
-			sess->send->sent_bytes += x->length;
-			sess->carried[stream_path(s)] += x->length;
+			sess->send->sent_bytes += x->length - omitted;
+			sess->send->omitted_bytes += omitted;
+			sess->carried[stream_path(s)] += x->length - omitted;
 		}
 		if (!sess->end.over)
 			snd_read(engine_snd(sess->engine), stream_number(s), x->id, x->block, job->term[i],

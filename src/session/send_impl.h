@@ -66,6 +66,7 @@ struct send_side {
 	bool selecting, selected;   /* more are expected, before the listing; the listing uses them */
 	uint64_t files, bytes;      /* listed */
 	uint64_t sent_bytes;        /* bytes of blocks that the streams' channels have accepted, */
+	uint64_t omitted_bytes;     /* bytes of the same blocks that the receiver had */
 	uint64_t saved_bytes;       /* bytes saved by compression, a part of sent_bytes */
 	bool removes;               /* sources that are durable at the receiver are removed */
 	struct published *removed;  /* paths of removed sources, of the transfer; NULL: not remembered */
@@ -121,6 +122,7 @@ void send_check(void *arg, void *cookie, uint64_t id);
 void send_map(void *arg, void *cookie, uint64_t id);
 void send_compare(void *arg, void *cookie, uint64_t id);
 void send_hash(void *arg, void *cookie, uint64_t id, uint32_t first, uint32_t count);
+void send_pieces(void *arg, void *cookie, uint64_t id, uint32_t block);
 void send_digest_queue_fini(struct send_side *t);
 
 /* send_io.c: whether the source has changed, the rest of send_check(). */

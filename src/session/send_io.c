@@ -1,5 +1,6 @@
 /* The engine's requests about sources, answered on I/O threads: is the file unchanged, where are its holes, what is
  * its digest? */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "core/bitmap.h"
@@ -7,13 +8,18 @@
 #include "fs/fs_err.h"
 #include "session/job_size.h"
 #include "session/send_impl.h"
+#include "store/hash.h"
 #include "wire/block.h"
 
 #define DIGESTS_MAX 2u /* jobs of a session with digests; sessions share the I/O threads */
 
 /* CHECK_GROWN: the digest of a file that has grown, to compare what was sent with what the file has now. CHECK_HASHES:
- * the hashes of some blocks. */
-enum check_kind { CHECK_UNCHANGED, CHECK_HOLES, CHECK_GROWN, CHECK_DIGEST, CHECK_HASHES };
+ * the hashes of some blocks. CHECK_PIECES: of the pieces of a block, in a step. */
+enum check_kind { CHECK_UNCHANGED, CHECK_HOLES, CHECK_GROWN, CHECK_DIGEST, CHECK_HASHES, CHECK_PIECES };
+
+static_assert((int)WIRE_BLOCK_PIECE_BYTES == (int)HASH_PIECE_BYTES &&
+    WIRE_PIECES_MAX * WIRE_BLOCK_PIECE_BYTES == WIRE_CHUNK_BYTES && FILE_DIGEST_EACH == WIRE_PIECES_MAX,
+    "a step has the pieces of a block");
 
 static bool is_digest(enum check_kind k) { return k >= CHECK_GROWN; }
 
@@ -26,8 +32,8 @@ struct check {
 	uint64_t id;
 	uint64_t *holes;
 	struct file_digest sum;
-	uint32_t reported, end; /* CHECK_HASHES: end of the reported blocks, and of all */
-	uint64_t each[FILE_DIGEST_EACH];
+	uint32_t reported, end; /* CHECK_HASHES, CHECK_PIECES: end of what is reported, and of all */
+	struct block_sum each[FILE_DIGEST_EACH];
 	struct io_call call;    /* result 1: more to read */
 };
 
@@ -66,6 +72,10 @@ static void report(struct check *c, struct snd *snd)
 		break;
 	case CHECK_HASHES:
 		snd_hashed(snd, c->id, c->each, c->sum.next - c->reported, why);
+		c->reported = c->sum.next;
+		break;
+	case CHECK_PIECES:
+		snd_pieces(snd, c->id, c->each, c->sum.next - c->reported, why);
 		c->reported = c->sum.next;
 		break;
 	}
@@ -132,7 +142,7 @@ static void checked(struct session *sess, struct check *c)
 	if (!sess->end.over && c->call.result > 0) {
 		if (c->kind == CHECK_UNCHANGED)
 			c->kind = CHECK_GROWN;
-		if (c->kind == CHECK_HASHES)
+		if (c->kind >= CHECK_HASHES)
 			report(c, engine_snd(sess->engine));
 		list_append(&sess->send->digest_queue, &c->in_queue);
 	} else {
@@ -199,6 +209,7 @@ static void run_check(struct check *c)
 		k->result = digest(c, &why);
 		break;
 	case CHECK_HASHES:
+	case CHECK_PIECES:
 		k->result = file_digest_until(&c->sum, c->source, c->end, &why);
 		break;
 	}
@@ -268,14 +279,29 @@ void send_compare(void *arg, void *cookie, uint64_t id)
 		queue(arg, c);
 }
 
-void send_hash(void *arg, void *cookie, uint64_t id, uint32_t first, uint32_t count)
+/* Of blocks of the file that block_bytes divides. */
+static void hash(struct session *sess, void *cookie, uint64_t id, enum check_kind kind, uint32_t block_bytes,
+    uint32_t first, uint32_t count)
 {
-	struct check *c = check_new(arg, cookie, id, CHECK_HASHES);
+	struct check *c = check_new(sess, cookie, id, kind);
 
 	if (c == NULL)
 		return;
+	c->sum.block_bytes = block_bytes;
 	c->sum.next = c->reported = first;
 	c->end = first + count;
 	c->sum.each = c->each;
-	queue(arg, c);
+	queue(sess, c);
+}
+
+void send_hash(void *arg, void *cookie, uint64_t id, uint32_t first, uint32_t count)
+{
+	const struct send_entry *o = cookie;
+
+	hash(arg, cookie, id, CHECK_HASHES, wire_grid_bytes(source_size_bytes(o->source)), first, count);
+}
+
+void send_pieces(void *arg, void *cookie, uint64_t id, uint32_t block)
+{
+	hash(arg, cookie, id, CHECK_PIECES, WIRE_BLOCK_PIECE_BYTES, block * WIRE_PIECES_MAX, WIRE_PIECES_MAX);
 }

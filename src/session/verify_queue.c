@@ -18,8 +18,9 @@ struct verify_step {
 	struct verify_step *next; /* in the same job */
 	struct session *session;
 	struct receive_entry *entry;
-	uint32_t first, n;      /* VERIFY_MATCH: the blocks, and their hashes */
-	const uint64_t *hash;
+	struct match_step match; /* VERIFY_MATCH */
+	struct sink_search search;
+	uint64_t has[SINK_SPLIT];
 	struct sink_run run[SINK_RUNS];
 	unsigned n_runs;
 	struct digest sum;
@@ -76,12 +77,15 @@ static bool report(struct verify_step *b, struct rcv *rcv)
 		return false;
 	}
 	for (i = 0; i < b->n_runs; i++)
-		rcv_verified(rcv, id, b->run[i].first, b->run[i].n, b->run[i].good, b->run[i].sum);
+		if (b->run[i].to == 0)
+			rcv_verified(rcv, id, b->run[i].first, b->run[i].n, b->run[i].good, b->run[i].sum);
 	if (b->call.result == 0 && compare)
 		rcv_compared(rcv, id, b->sum, NULL);
-	if (b->entry->verify == VERIFY_MATCH)
-		return receive_match_stepped(b->session, b->entry, b->run, b->n_runs);
-	return b->call.result > 0;
+	if (b->entry->verify != VERIFY_MATCH)
+		return b->call.result > 0;
+	search_pace_done(&b->session->receive->search.pace, b->search.searched_bytes, b->search.found_bytes);
+	return b->match.split ? receive_match_split(b->session, b->entry, b->has) :
+	    receive_match_stepped(b->session, b->entry, b->run, b->n_runs);
 }
 
 static void on_steps(struct io_call *k)
@@ -104,6 +108,17 @@ static void on_steps(struct io_call *k)
 	session_pump(sess);
 }
 
+static int run_match(struct verify_step *b)
+{
+	const struct match_step *m = &b->match;
+
+	if (m->split)
+		return sink_split(b->entry->sink, m->first, m->n, m->sum, m->from, m->to, b->has, &b->search,
+		    &b->call.why);
+	return sink_match(b->entry->sink, m->first, m->n, m->ahead, m->sum, &b->search, b->run, &b->n_runs,
+	    &b->call.why);
+}
+
 static void run_step(struct verify_step *b)
 {
 	struct sink *s = b->entry->sink;
@@ -116,7 +131,7 @@ static void run_step(struct verify_step *b)
 		b->call.result = sink_same_next(s, &b->sum, &b->call.why);
 		break;
 	case VERIFY_MATCH:
-		b->call.result = sink_match(s, b->first, b->n, b->hash, b->run, &b->n_runs, &b->call.why);
+		b->call.result = run_match(b);
 		break;
 	}
 }
@@ -148,6 +163,18 @@ void resume_verify_hashes(void *arg, uint64_t id, void *cookie, uint32_t first, 
 		resume_verify_start(arg, t, VERIFY_MATCH);
 }
 
+void resume_verify_pieces(void *arg, uint64_t id, void *cookie, uint32_t block, struct span hashes)
+{
+	struct receive_entry *t = cookie;
+	struct match_step step;
+
+	(void)id;
+	(void)block;
+	receive_match_pieces(t, hashes);
+	if (!t->verifying && receive_match_next(t, &step))
+		resume_verify_start(arg, t, VERIFY_MATCH);
+}
+
 /* NULL: without memory; the session ends. */
 static struct verify_step *step_new(struct session *sess, struct receive_entry *t)
 {
@@ -162,8 +189,8 @@ static struct verify_step *step_new(struct session *sess, struct receive_entry *
 	}
 	b->session = sess;
 	b->entry = t;
-	if (t->verify == VERIFY_MATCH)
-		receive_match_next(t, &b->first, &b->n, &b->hash);
+	if (t->verify == VERIFY_MATCH && receive_match_next(t, &b->match))
+		b->search.allowed_bytes = receive_match_allowance(sess);
 	return b;
 }
 

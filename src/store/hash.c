@@ -68,6 +68,24 @@ struct digest hash_term(uint64_t index, uint64_t length, uint64_t content_hash)
 	return (struct digest){ .hi = h.high64, .lo = h.low64 };
 }
 
+uint32_t hash_head(const uint8_t *p)
+{
+	uint32_t head = 0, i;
+
+	for (i = 0; i < HASH_HEAD_BYTES; i++)
+		head = head * HASH_HEAD_FACTOR + p[i];
+	return head;
+}
+
+uint32_t hash_head_leave(void)
+{
+	uint32_t leave = HASH_HEAD_FACTOR, i;
+
+	for (i = 1; i < HASH_HEAD_BYTES; i *= 2)
+		leave *= leave;
+	return leave;
+}
+
 static uint32_t chunk_bytes(uint32_t block_bytes)
 {
 	return block_bytes < HASH_CHUNK_BYTES ? block_bytes : HASH_CHUNK_BYTES;
@@ -102,10 +120,12 @@ static int hash_block(struct file_digest *sum, uint32_t n, uint64_t off, file_di
 		if (r == 0)
 			*done += chunk;
 		block_hash_add(&h, r > 0 ? hash_zeros(sum, buf, chunk) : hash_content(buf, chunk));
+		if (sum->each != NULL && at == 0)
+			sum->each[block].head = r == 0 && n >= HASH_HEAD_BYTES ? hash_head(buf) : 0;
 	}
 	hash = block_hash_end(&h);
 	if (sum->each != NULL)
-		sum->each[block] = hash;
+		sum->each[block].content = hash;
 	digest_add(&sum->digest, hash_term(sum->next++, n, hash));
 	return 0;
 }

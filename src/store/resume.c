@@ -154,7 +154,9 @@ static int inspect_in_place(struct sink *s, int at, struct sink_existing *out, s
 static int add_candidates(struct sink *s, struct sink_existing *out, struct ptcp_err *e)
 {
 	uint32_t n = (uint32_t)((s->size_bytes + s->opts.block_bytes - 1) / s->opts.block_bytes), block;
-	uint32_t in_basis = s->basis_bytes >= s->size_bytes ? n : (uint32_t)(s->basis_bytes / s->opts.block_bytes);
+	uint64_t with_bytes = s->basis_bytes < s->opts.block_bytes && s->basis_bytes < s->size_bytes ? 0 :
+	    (s->basis_bytes + s->opts.block_bytes - 1) / s->opts.block_bytes;
+	uint32_t in_basis = with_bytes < n ? (uint32_t)with_bytes : n;
 
 	if (in_basis == 0 && s->in_part == NULL)
 		return 0;

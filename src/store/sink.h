@@ -161,6 +161,7 @@ struct sink_run { /* blocks [first, first + n) */
 	uint32_t first, n;
 	bool good;          /* false: the blocks were zeroed and must be sent again */
 	struct digest sum;  /* sum of the terms of good blocks (store/hash.h) */
+	uint64_t from, to;  /* sink_match(): the old file may have pieces of bad blocks between these offsets; 0: no */
 };
 #define SINK_RUNS 64
 
@@ -169,12 +170,29 @@ struct sink_run { /* blocks [first, first + n) */
  * PTCP_E*. I/O threads, one at a time. */
 int sink_verify_next(struct sink *s, struct sink_run runs[SINK_RUNS], unsigned *n, struct ptcp_err *e);
 
+/* A search for blocks at other offsets than their own. */
+struct sink_search {
+	uint64_t allowed_bytes;  /* bytes of the old file to search, at most; 0: no search */
+	uint64_t searched_bytes; /* bytes searched, */
+	uint64_t found_bytes;    /* bytes of the source, found by the search */
+};
+
 /* Of the candidates [first, first + n), n at most SINK_RUNS: finds blocks with the content hashes of the source,
- * `hash`, in the part, or in the file of the name or of an earlier name, and copies the latter into the part: the very
- * bytes that were hashed, whoever changes the file meanwhile. Reports each block once, as sink_verify_next(). I/O
+ * `sum`, in the part, or in the file of the name or of an earlier name, and copies the latter into the part: the very
+ * bytes that were hashed, whoever changes the file meanwhile. Behind an insertion, the search looks for the blocks
+ * [first, first + ahead), with sums for all, at any offset. Reports each block once, as sink_verify_next(). I/O
  * threads, one at a time. */
-int sink_match(struct sink *s, uint32_t first, uint32_t n, const uint64_t *hash, struct sink_run runs[SINK_RUNS],
-    unsigned *n_runs, struct ptcp_err *e);
+int sink_match(struct sink *s, uint32_t first, uint32_t n, uint32_t ahead, const struct block_sum *sum,
+    struct sink_search *search, struct sink_run runs[SINK_RUNS], unsigned *n_runs, struct ptcp_err *e);
+
+/* Looks for the pieces of bad blocks, of HASH_PIECE_BYTES, by the sums of all pieces, in [from, to) of the old file,
+ * and copies found pieces into the part; bit k of has[i]: piece k of block first + i. n at most SINK_SPLIT. I/O
+ * threads, one at a time. */
+enum { SINK_SPLIT = 64 };
+int sink_split(struct sink *s, uint32_t first, uint32_t n, const struct block_sum *sum, uint64_t from, uint64_t to,
+    uint64_t has[SINK_SPLIT], struct sink_search *search, struct ptcp_err *e);
+/* Reads n bytes at off of the part, which sink_split() has written. Any thread. */
+int sink_recall(struct sink *s, void *buf, size_t n, uint64_t off, struct ptcp_err *e);
 
 /* After SINK_SAME: reads about the next 16 MiB of the target. 1: more are left; 0: its digest is in *sum;
  * PTCP_ECHANGED: the target was changed or replaced meanwhile. I/O threads, one at a time. */

@@ -16,6 +16,15 @@ enum sink_state {
 	SINK_DONE,   /* completed or discarded, or about to be: no more writes */
 };
 
+/* match.c: places of the source's blocks in an old file, at other offsets. */
+struct sink_moved {
+	int64_t shift;       /* offset of the last block found in the old file, less the offset in the source */
+	uint64_t at;         /* end of that block in the old file */
+	uint32_t gap_first, gap_end; /* blocks between two that were found, */
+	uint64_t from, to;   /* part of the old file between these two */
+	uint32_t lost_end;   /* earlier blocks were looked for in vain */
+};
+
 struct verifying;
 struct comparing;
 
@@ -56,6 +65,7 @@ struct sink {
 	unsigned n_renamed;   /* 1: this one; more: the first block decides */
 	uint64_t *in_part;  /* candidates in the part: bitmap; NULL: none */
 	bool not_cloned;    /* the file system does not share blocks of files */
+	struct sink_moved moved;
 	const char *owner;  /* NULL, or behind `name` */
 	const char *key;    /* name of part and journal: `name`, or OWNER/NAME, which is no other file's name */
 	char name[];

@@ -68,6 +68,7 @@ struct stream_results {
 		uint32_t block;
 		enum rcv_block_result what;
 		uint64_t hash;                  /* hash of the content, with RCV_BLOCK_WRITTEN */
+		uint32_t omitted_bytes;         /* bytes that were not sent, as the part had them */
 		struct digest term;
 		struct ptcp_err *why;           /* reason of RCV_BLOCK_FAILED, freed by the
 		                                   callback; NULL: out of memory */

@@ -51,6 +51,7 @@ struct stream_write {
 	struct wire_block block;
 	struct wire_chunk chunk;
 	uint64_t hash;                   /* hash of the block, with its last chunk */
+	uint32_t omitted_bytes;          /* bytes of the chunk that the part had */
 	struct io_job io;
 	struct msg done;
 	struct ptcp_err why;
@@ -176,6 +177,7 @@ struct stream {
 	bool drained;                    /* the channel has no more input now */
 	uint8_t head[WIRE_BLOCK_HEAD_BYTES], tail[WIRE_BLOCK_END_BYTES];
 	struct wire_block block;
+	uint32_t omitted_bytes;          /* bytes of its complete chunk that the part had */
 	struct wire_chunk chunk;         /* chunk of that frame, within its block: */
 	uint64_t id;
 	uint32_t block_index, next_chunk;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/byteorder.h"
 #include "core/err.h"
 #include "core/thread.h"
 #include "core/units.h"
@@ -89,7 +90,7 @@ static void results_post(struct stream *s)
 
 /* One allocation for up to STREAM_RESULTS blocks of a turn. `hash` of a block that was written, else 0. */
 static void result_add(struct stream *s, uint64_t id, uint32_t block, enum rcv_block_result what, struct digest term,
-    uint64_t hash, const struct ptcp_err *why)
+    uint64_t hash, uint32_t omitted_bytes, const struct ptcp_err *why)
 {
 	struct stream_results *r;
 	struct ptcp_err nomem;
@@ -106,6 +107,7 @@ static void result_add(struct stream *s, uint64_t id, uint32_t block, enum rcv_b
 	r->of[r->n].what = what;
 	r->of[r->n].term = term;
 	r->of[r->n].hash = hash;
+	r->of[r->n].omitted_bytes = omitted_bytes;
 	if (why != NULL && (r->of[r->n].why = malloc(sizeof *why)) != NULL)
 		*r->of[r->n].why = *why;
 	if (++r->n == STREAM_RESULTS)
@@ -209,7 +211,7 @@ static void report_failed(struct stream *s, const struct stream_write *w)
 		s->state = BLOCK_FAILED; /* further chunks are discarded */
 	sink_err_at(&bare, &w->why, w->sink, s->o.users);
 	/* A full disk ends the transfer: the error is reported without a path, so the message keeps its path. */
-	result_add(s, w->block.id, w->chunk.block, RCV_BLOCK_FAILED, (struct digest){ 0, 0 }, 0,
+	result_add(s, w->block.id, w->chunk.block, RCV_BLOCK_FAILED, (struct digest){ 0, 0 }, 0, 0,
 	    w->why.code == PTCP_ENOSPC ? &w->why : &bare);
 }
 
@@ -229,7 +231,7 @@ static bool write_ended(struct stream *s, struct stream_write *w)
 	} else if (w->chunk.last) {
 		if (s->o.verify)
 			term = hash_term(w->chunk.block, w->chunk.block_bytes, w->hash);
-		result_add(s, w->block.id, w->chunk.block, RCV_BLOCK_WRITTEN, term, w->hash, NULL);
+		result_add(s, w->block.id, w->chunk.block, RCV_BLOCK_WRITTEN, term, w->hash, w->omitted_bytes, NULL);
 	}
 	write_free(s, w);
 	return true;
@@ -323,6 +325,7 @@ static bool start_write(struct stream *s)
 	w->block = s->block;
 	w->chunk = s->chunk;
 	w->hash = s->chunk.last ? block_hash_end(&s->sum) : 0;
+	w->omitted_bytes = s->omitted_bytes;
 	w->sink = s->sink;
 	w->buf = s->buf;
 	s->sink = NULL;
@@ -448,7 +451,7 @@ static int start_chunk(struct stream *s, struct ptcp_err *e)
 		return err_set(e, PTCP_EPROTO, "a block that does not fit its file");
 	if (s->sink != NULL && s->state != BLOCK_GOOD) {
 		if (s->state == BLOCK_CORRUPT && s->chunk.last)
-			result_add(s, s->block.id, s->chunk.block, RCV_BLOCK_BAD, (struct digest){ 0, 0 }, 0, NULL);
+			result_add(s, s->block.id, s->chunk.block, RCV_BLOCK_BAD, (struct digest){ 0, 0 }, 0, 0, NULL);
 		drop_sink(s);
 	}
 	if (s->sink != NULL && s->buf == NULL && (s->buf = stream_memory_take_buf(s)) == NULL)
@@ -460,8 +463,52 @@ static void corrupt(struct stream *s)
 {
 	s->state = BLOCK_CORRUPT;
 	if (s->chunk.last)
-		result_add(s, s->block.id, s->chunk.block, RCV_BLOCK_BAD, (struct digest){ 0, 0 }, 0, NULL);
+		result_add(s, s->block.id, s->chunk.block, RCV_BLOCK_BAD, (struct digest){ 0, 0 }, 0, 0, NULL);
 	drop_sink(s);
+}
+
+/* Reads the pieces that the frame has left out from the part. */
+static int recall(struct stream *s, uint64_t omit)
+{
+	uint32_t n = s->block.length_bytes, piece, end, at;
+	struct ptcp_err ignored;
+
+	for (piece = 0; piece < wire_pieces(n); piece = end) {
+		for (end = piece; end < wire_pieces(n) && (omit >> end & 1) != 0; end++)
+			;
+		at = piece * WIRE_BLOCK_PIECE_BYTES;
+		if (end == piece)
+			end++;
+		else if (sink_recall(s->sink, s->buf + at,
+		    end == wire_pieces(n) ? n - at : end * WIRE_BLOCK_PIECE_BYTES - at,
+		    s->block.offset + at, &ignored) < 0)
+			return PTCP_EVERIFY;
+	}
+	return 0;
+}
+
+/* Restores the data of the chunk from its form in transit. PTCP_EVERIFY: it has another form. */
+static int unpack(struct stream *s)
+{
+	uint32_t packed = s->block.packed_bytes, n = s->block.length_bytes, rest;
+	uint64_t omit;
+	int r = 0;
+
+	s->omitted_bytes = 0;
+	if (!s->block.patch)
+		return packed > 0 ? packing_unpack(s->o.packing, s->buf, packed, n) : 0;
+	packed -= WIRE_OMIT_BYTES;
+	omit = get_u64(s->buf + packed);
+	if (omit == 0 || !wire_omit_fits(omit, n))
+		return PTCP_EVERIFY;
+	rest = wire_patch_bytes(n, omit);
+	if (packed < rest)
+		r = packing_unpack(s->o.packing, s->buf, packed, rest);
+	if (r < 0 || packed > rest)
+		return r < 0 ? r : PTCP_EVERIFY;
+	s->omitted_bytes = n - rest;
+	wire_patch_spread(s->buf, n, omit);
+	return recall(s, omit);
 }
 
 /* The chunk is complete: verifies and writes it. 1: continue, 0: paused, negative: the peer broke the protocol. */
@@ -481,10 +528,9 @@ static int end_chunk(struct stream *s, struct ptcp_err *e)
 		drop_sink(s);
 	if (s->sink == NULL)
 		return 1;
-	if (s->block.packed_bytes > 0 && (r = packing_unpack(s->o.packing, s->buf, s->block.packed_bytes,
-	    s->block.length_bytes)) < 0) {
-		if (r == PTCP_ENOMEM)
-			return err_nomem(e);
+	if ((r = unpack(s)) == PTCP_ENOMEM)
+		return err_nomem(e);
+	if (r < 0) {
 		corrupt(s);
 		return 1;
 	}

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/byteorder.h"
 #include "core/err.h"
 #include "fs/fs_err.h"
 #include "stream/stream_impl.h"
@@ -29,6 +30,24 @@ static void extent_failed(struct stream_job *job, unsigned i, const struct ptcp_
 		fs_err_strip(job->why[i], why, source_path_text(job->source[i], path, sizeof path));
 }
 
+static uint32_t omitted_bytes(const struct snd_extent *x)
+{
+	return x->omit == 0 ? 0 : x->length - wire_patch_bytes(x->length, x->omit);
+}
+
+/* Leaves pieces of the block's data out, and compresses the rest. */
+static void patch(struct stream_job *job, unsigned i, struct wire_block *b, uint8_t *data, uint64_t omit)
+{
+	uint32_t n = wire_patch_gather(data, b->length_bytes, omit), packed = 0;
+
+	if (n > 0)
+		packed = packing_pack(job->stream->o.packing, job->source[i], data, n);
+	n = packed > 0 ? packed : n;
+	put_u64(data + n, omit);
+	b->patch = true;
+	b->packed_bytes = n + WIRE_OMIT_BYTES;
+}
+
 /* Completes the frame around the n bytes of data at p + WIRE_BLOCK_HEAD_BYTES, from extent_read on. Returns its
  * length. */
 static size_t finish_frame(struct stream_job *job, unsigned i, uint8_t *p, uint32_t n, bool verify)
@@ -36,11 +55,14 @@ static size_t finish_frame(struct stream_job *job, unsigned i, uint8_t *p, uint3
 	const struct snd_extent *x = &job->job.extent[i];
 	uint8_t *data = p + WIRE_BLOCK_HEAD_BYTES;
 	uint64_t content = verify ? hash_content(data, n) : 0;
-	struct wire_block b = { x->id, x->offset + job->extent_read, n,
-		packing_pack(job->stream->o.packing, job->source[i], data, n) };
+	struct wire_block b = { .id = x->id, .offset = x->offset + job->extent_read, .length_bytes = n };
 	struct wire_block_end end = { WIRE_BLOCK_GOOD, 0 };
 
-	job->saved_bytes += n - wire_block_data_bytes(&b);
+	if (x->omit != 0)
+		patch(job, i, &b, data, x->omit);
+	else
+		b.packed_bytes = packing_pack(job->stream->o.packing, job->source[i], data, n);
+	job->saved_bytes += n - omitted_bytes(x) - (wire_block_data_bytes(&b) - (b.patch ? WIRE_OMIT_BYTES : 0));
 	wire_block_encode(p, &b);
 	if (verify) {
 		end.check = hash_check(p + WIRE_HEADER_BYTES, content);
@@ -56,7 +78,7 @@ static size_t finish_frame(struct stream_job *job, unsigned i, uint8_t *p, uint3
 static void end_extent(struct stream_job *job, unsigned i, uint8_t *p, uint32_t n)
 {
 	const struct snd_extent *x = &job->job.extent[i];
-	struct wire_block b = { x->id, x->offset + job->extent_read, n, 0 };
+	struct wire_block b = { .id = x->id, .offset = x->offset + job->extent_read, .length_bytes = n };
 	struct wire_block_end end = { WIRE_BLOCK_VOID, 0 };
 
 	if (job->extent_read == 0)
@@ -81,7 +103,7 @@ static void chunk_done(struct stream_job *job, uint32_t n)
 static void leave_out(struct stream_job *job, uint32_t n)
 {
 	const struct snd_extent *x = &job->job.extent[job->n_read];
-	struct wire_block b = { x->id, x->offset + job->extent_read, n, 0 };
+	struct wire_block b = { .id = x->id, .offset = x->offset + job->extent_read, .length_bytes = n };
 	struct wire_block_end end = { WIRE_BLOCK_GOOD, 0 };
 
 	job->unread.extent = job->n_read;
@@ -146,7 +168,8 @@ static bool by_sendfile(const struct stream_job *job, uint32_t n)
 {
 	const struct stream *s = job->stream;
 
-	return n >= SENDFILE_BYTES && !s->o.verify && chan_is_raw(s->chan) && packing_level(s->o.packing) == 0 &&
+	return n >= SENDFILE_BYTES && job->job.extent[job->n_read].omit == 0 && !s->o.verify &&
+	    chan_is_raw(s->chan) && packing_level(s->o.packing) == 0 &&
 	    source_in_memory(job->source[job->n_read], n, job->job.extent[job->n_read].offset + job->extent_read);
 }
 
@@ -388,8 +411,8 @@ static void start_frame(struct generator *g)
 {
 	struct wire_block_end end = { WIRE_BLOCK_GOOD, 0 };
 
-	g->block = (struct wire_block){ NO_ENTRY, 0,
-		g->left_bytes < STREAM_GENERATED_BLOCK ? (uint32_t)g->left_bytes : STREAM_GENERATED_BLOCK, 0 };
+	g->block = (struct wire_block){ .id = NO_ENTRY, .length_bytes =
+		g->left_bytes < STREAM_GENERATED_BLOCK ? (uint32_t)g->left_bytes : STREAM_GENERATED_BLOCK };
 	wire_block_encode(g->head, &g->block);
 	wire_block_end_encode(g->tail, &end);
 }

@@ -9,14 +9,32 @@
 struct wire_block {
 	uint64_t id, offset;
 	uint32_t length_bytes; /* 1 to WIRE_CHUNK_BYTES; offset + length at most WIRE_FILE_MAX */
-	uint32_t packed_bytes; /* 0: the data is in transit as it is; else length of its compressed form, below
-	                          length_bytes */
+	uint32_t packed_bytes; /* 0: the data is in transit as it is; else length of its form, below length_bytes: */
+	bool patch;            /* false: compressed; true: without some pieces, see wire_patch_bytes() */
 };
 /* Length of the data in transit. */
 static inline uint32_t wire_block_data_bytes(const struct wire_block *f)
 {
 	return f->packed_bytes > 0 ? f->packed_bytes : f->length_bytes;
 }
+/* A chunk consists of at most 64 pieces; the last one may be shorter. A patch has the data of some pieces,
+ * compressed or
+ * as it is, and then the `u64` of wire_patch.omit: the receiver has the other pieces. */
+enum { WIRE_BLOCK_PIECE_BYTES = 4096, WIRE_OMIT_BYTES = 8 };
+#define WIRE_BLOCK_PATCH (UINT32_C(1) << 31) /* in the field of packed_bytes */
+/* Number of pieces of n bytes, at most WIRE_CHUNK_BYTES. */
+static inline uint32_t wire_pieces(uint32_t n) { return (n + WIRE_BLOCK_PIECE_BYTES - 1) / WIRE_BLOCK_PIECE_BYTES; }
+/* Whether n bytes have these pieces. */
+static inline bool wire_omit_fits(uint64_t omit, uint32_t n)
+{
+	return wire_pieces(n) == 64 || omit >> wire_pieces(n) == 0;
+}
+/* Moves the pieces of the n bytes that are not in `omit` to the front; returns their length. */
+uint32_t wire_patch_gather(uint8_t *data, uint32_t n, uint64_t omit);
+/* Length of these pieces. */
+uint32_t wire_patch_bytes(uint32_t n, uint64_t omit);
+/* The reverse of wire_patch_gather(): leaves room for the pieces in `omit`. */
+void wire_patch_spread(uint8_t *data, uint32_t n, uint64_t omit);
 #define WIRE_BLOCK_FIELDS 24
 #define WIRE_BLOCK_HEAD_BYTES (WIRE_HEADER_BYTES + WIRE_BLOCK_FIELDS)
 size_t wire_block_encode(uint8_t *out, const struct wire_block *f);

@@ -90,13 +90,18 @@ static const struct wire_field hello[] = {
 	DATA(entry, target, NO_NUL), { "attributes", WIRE_FIELD_DATA, 0, WIRE_FIELD_ANY, AT(entry, attrs), 0, 0, 0 }
 }, answer[] = {
 	ID(answer, id), UINT("verdict", answer, verdict, WIRE_SEND_ALL, WIRE_NO_LINK)
-}, range[] = { /* NEED, HOLE and MATCH */
+}, range[] = { /* NEED, HOLE, MATCH and SPLIT */
 	ID(blocks, id), ANY("first", blocks, first), POSITIVE("count", blocks, count)
 }, have[] = {
 	ID(blocks, id), ANY("first", blocks, first), POSITIVE("count", blocks, count), DIGEST(blocks)
 }, hashes[] = {
 	ID(hashes, id), ANY("first", hashes, first), UINT("n", hashes, n, 1, WIRE_HASHES_MAX),
 	REST(hashes, hashes)
+}, pieces[] = {
+	ID(hashes, id), ANY("block", hashes, first), UINT("n", hashes, n, 1, WIRE_PIECES_MAX),
+	REST(hashes, hashes)
+}, patch[] = {
+	ID(patch, id), ANY("block", patch, block), POSITIVE("omit", patch, omit)
 }, ack[] = {
 	ID(ack, id), ANY("block", ack, block)
 }, file_end[] = {
@@ -588,6 +593,8 @@ const struct wire_layout wire_layouts[256] = {
 	LAYOUT(ANSWER, answer, answer, NULL), LAYOUT(NEED, range, blocks, range_valid),
 	LAYOUT(HAVE, have, blocks, range_valid), LAYOUT(HOLE, range, blocks, range_valid), LAYOUT(ACK, ack, ack, NULL),
 	LAYOUT(MATCH, range, blocks, range_valid), LAYOUT(HASHES, hashes, hashes, hashes_valid),
+	LAYOUT(SPLIT, range, blocks, range_valid), LAYOUT(PIECES, pieces, hashes, hashes_valid),
+	LAYOUT(PATCH, patch, patch, NULL),
 	LAYOUT(FILE_END, file_end, file_end, NULL), LAYOUT(DONE, done, done, NULL), LAYOUT(FAIL, fail, fail, NULL),
 	LAYOUT(TOTALS, totals, totals, NULL), LAYOUT(END, end, end, NULL), LAYOUT(WARNING, warning, warning, NULL),
 	LAYOUT(ROUTE, route, route, route_valid), LAYOUT(GRANT, grant, grant, grant_valid),

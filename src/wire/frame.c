@@ -66,6 +66,19 @@ int wire_frame_next(struct wire_header *h, struct span *payload, struct span in,
 	return 1;
 }
 
+/* ---- Hashes ---- */
+
+void wire_hash_encode(uint8_t out[WIRE_HASH_BYTES], struct block_sum sum)
+{
+	put_u64(out, sum.content);
+	put_u32(out + 8, sum.head);
+}
+
+struct block_sum wire_hash_decode(const uint8_t in[WIRE_HASH_BYTES])
+{
+	return (struct block_sum){ .content = get_u64(in), .head = get_u32(in + 8) };
+}
+
 /* ---- Blocks ---- */
 
 size_t wire_block_encode(uint8_t *out, const struct wire_block *f)
@@ -75,11 +88,12 @@ size_t wire_block_encode(uint8_t *out, const struct wire_block *f)
 	uint8_t *p = out + WIRE_HEADER_BYTES;
 
 	assert(f->length_bytes > 0 && f->length_bytes <= WIRE_CHUNK_BYTES && f->packed_bytes < f->length_bytes);
+	assert(!f->patch || f->packed_bytes >= WIRE_OMIT_BYTES);
 	wire_header_encode(out, &h);
 	p = write_u64(p, f->id);
 	p = write_u64(p, f->offset);
 	p = write_u32(p, f->length_bytes);
-	p = write_u32(p, f->packed_bytes);
+	p = write_u32(p, f->packed_bytes | (f->patch ? WIRE_BLOCK_PATCH : 0));
 	return (size_t)(p - out);
 }
 
@@ -96,13 +110,58 @@ int wire_block_decode(struct wire_block *f, const uint8_t *in, struct ptcp_err *
 	d.offset = get_u64(in + 8);
 	d.length_bytes = get_u32(in + 16);
 	d.packed_bytes = get_u32(in + 20);
+	d.patch = (d.packed_bytes & WIRE_BLOCK_PATCH) != 0;
+	d.packed_bytes &= ~WIRE_BLOCK_PATCH;
 	if (h.type != WIRE_BLOCK || !wire_id_ok(d.id) || d.length_bytes == 0 || d.length_bytes > WIRE_CHUNK_BYTES ||
-	    d.packed_bytes >= d.length_bytes ||
+	    d.packed_bytes >= d.length_bytes || (d.patch && d.packed_bytes < WIRE_OMIT_BYTES) ||
 	    h.length != WIRE_BLOCK_FIELDS + (uint64_t)wire_block_data_bytes(&d) + WIRE_BLOCK_END_BYTES ||
 	    d.offset > WIRE_FILE_MAX - d.length_bytes)
 		return err_set(e, PTCP_EPROTO, "malformed BLOCK frame");
 	*f = d;
 	return 0;
+}
+
+static uint32_t piece_bytes(uint32_t n, uint32_t piece)
+{
+	return n - piece * WIRE_BLOCK_PIECE_BYTES < WIRE_BLOCK_PIECE_BYTES ? n - piece * WIRE_BLOCK_PIECE_BYTES :
+	    WIRE_BLOCK_PIECE_BYTES;
+}
+
+uint32_t wire_patch_bytes(uint32_t n, uint64_t omit)
+{
+	uint32_t i, sum = 0;
+
+	for (i = 0; i < wire_pieces(n); i++)
+		sum += (omit >> i & 1) != 0 ? 0 : piece_bytes(n, i);
+	return sum;
+}
+
+uint32_t wire_patch_gather(uint8_t *data, uint32_t n, uint64_t omit)
+{
+	uint32_t i, to = 0, from;
+
+	for (i = 0; i < wire_pieces(n); i++) {
+		from = i * WIRE_BLOCK_PIECE_BYTES;
+		if ((omit >> i & 1) != 0)
+			continue;
+		if (to < from)
+			memmove(data + to, data + from, piece_bytes(n, i));
+		to += piece_bytes(n, i);
+	}
+	return to;
+}
+
+void wire_patch_spread(uint8_t *data, uint32_t n, uint64_t omit)
+{
+	uint32_t i = wire_pieces(n), from = wire_patch_bytes(n, omit);
+
+	while (i-- > 0) {
+		if ((omit >> i & 1) != 0)
+			continue;
+		from -= piece_bytes(n, i);
+		if (from < i * WIRE_BLOCK_PIECE_BYTES)
+			memmove(data + i * WIRE_BLOCK_PIECE_BYTES, data + from, piece_bytes(n, i));
+	}
 }
 
 size_t wire_block_end_encode(uint8_t *out, const struct wire_block_end *f)

@@ -38,7 +38,7 @@
 #define WIRE_HASHES_MAX 1024
 #define WIRE_RANGES_MAX 2048
 
-enum { WIRE_IF_MATCH_MAX = 64 };
+enum { WIRE_IF_MATCH_MAX = 64, WIRE_PIECES_MAX = 64 };
 
 /* Frames between peers, as in PROTOCOL.md: name, number, largest payload in bytes */
 #define WIRE_PEER_FRAMES(X) \
@@ -74,7 +74,10 @@ enum { WIRE_IF_MATCH_MAX = 64 };
 	X(ENDPOINT, 31, 39 + WIRE_HOST_MAX) \
 	X(BLOCK, 32, WIRE_CHUNK_BYTES + 24 + 16) \
 	X(MATCH, 33, 16) \
-	X(HASHES, 34, 14 + 8 * WIRE_HASHES_MAX) \
+	X(HASHES, 34, 14 + 12 * WIRE_HASHES_MAX) \
+	X(SPLIT, 35, 16) \
+	X(PIECES, 36, 14 + 12 * WIRE_PIECES_MAX) \
+	X(PATCH, 37, 20) \
 	X(ROUTE, 48, 20 + WIRE_HOST_MAX) \
 	X(ROUTED, 49, 0) \
 	X(PROBE, 55, 9) \
@@ -514,7 +517,8 @@ struct wire_answer {
 };
 WIRE_CODEC(ANSWER, answer, wire_answer)
 
-/* NEED requests blocks (again), MATCH the hashes of blocks that may exist. HAVE: these blocks are stored and verified,
+/* NEED requests blocks (again), MATCH the hashes of blocks that may exist, SPLIT those of their pieces. HAVE: these
+ * blocks are stored and verified,
  * `digest` is the sum of their terms. HOLE, from the sender: these blocks are zeros and count as acknowledged, with
  * term 0. */
 struct wire_blocks {
@@ -526,16 +530,29 @@ WIRE_CODEC(NEED, need, wire_blocks)
 WIRE_CODEC(HAVE, have, wire_blocks)
 WIRE_CODEC(HOLE, hole, wire_blocks)
 WIRE_CODEC(MATCH, match, wire_blocks)
+WIRE_CODEC(SPLIT, split, wire_blocks)
 
-/* From the sender, at the request of MATCH: the content hashes of the blocks from `first` on. */
+/* From the sender. HASHES, at the request of MATCH: of the blocks from `first` on. PIECES, at the request of SPLIT: of
+ * all pieces of the block `first`. */
 struct wire_hashes {
 	uint64_t id;
 	uint32_t first;
 	uint16_t n;
-	struct span hashes; /* n times WIRE_HASH_BYTES */
+	struct span hashes; /* n times WIRE_HASH_BYTES: content `u64`, head `u32` */
 };
-#define WIRE_HASH_BYTES 8u
+#define WIRE_HASH_BYTES 12u
 WIRE_CODEC(HASHES, hashes, wire_hashes)
+WIRE_CODEC(PIECES, pieces, wire_hashes)
+void wire_hash_encode(uint8_t out[WIRE_HASH_BYTES], struct block_sum sum);
+struct block_sum wire_hash_decode(const uint8_t in[WIRE_HASH_BYTES]);
+
+/* The receiver requests a block without the pieces that it has: bit i of `omit` is piece i. */
+struct wire_patch {
+	uint64_t id;
+	uint32_t block;
+	uint64_t omit; /* not 0 */
+};
+WIRE_CODEC(PATCH, patch, wire_patch)
 
 /* The block is verified and written. */
 struct wire_ack {

@@ -77,6 +77,16 @@ static void on_hash(void *arg, void *cookie, uint64_t id, uint32_t first, uint32
 	o->hash_count = count;
 }
 
+static void on_pieces(void *arg, void *cookie, uint64_t id, uint32_t block)
+{
+	struct one *o = arg;
+
+	(void)cookie;
+	(void)id;
+	o->splits++;
+	o->hash_first = block;
+}
+
 static void on_map(void *arg, void *cookie, uint64_t id)
 {
 	(void)cookie;
@@ -160,6 +170,17 @@ static void on_hashes(void *arg, uint64_t id, void *cookie, uint32_t first, stru
 	o->hash_count = (uint32_t)(hashes.n / WIRE_HASH_BYTES);
 }
 
+static void on_pieces_of(void *arg, uint64_t id, void *cookie, uint32_t block, struct span hashes)
+{
+	struct one *o = arg;
+
+	(void)id;
+	(void)cookie;
+	o->splits++;
+	o->hash_first = block;
+	o->hash_count = (uint32_t)(hashes.n / WIRE_HASH_BYTES);
+}
+
 static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_entry *end)
 {
 	(void)id;
@@ -211,9 +232,10 @@ static void on_incomplete(void *arg, void *cookie, bool failed)
 	((struct one *)arg)->closed += !failed;
 }
 
-static const struct snd_ops snd_ops = { on_snd_ended, on_check, on_compare, on_hash, on_map, on_stalled, on_release,
-	on_again };
-static const struct rcv_ops rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, on_hashes, on_commit,
+static const struct snd_ops snd_ops = { on_snd_ended, on_check, on_compare, on_hash, on_pieces, on_map, on_stalled,
+	on_release, on_again };
+static const struct rcv_ops rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, on_hashes, on_pieces_of,
+    on_commit,
 	on_rcv_ended, on_totals, on_same, on_sized, on_beginning, on_incomplete };
 static void on_use(void *arg, const struct wire_set_streams *u)
 {

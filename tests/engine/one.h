@@ -23,6 +23,7 @@ struct one {
 	struct ptcp_err fate_why;
 	unsigned incomplete, closed; /* directories */
 	uint64_t again;              /* the last hard link to offer again */
+	unsigned splits;             /* likewise of pieces */
 	unsigned hashes;             /* requests for hashes, or HASHES, and the last of them */
 	uint32_t hash_first, hash_count;
 	unsigned checks, compares, maps, commits, accepted, accepted_parts, differs, same, rcv_ended, skipped;

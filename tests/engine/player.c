@@ -199,6 +199,7 @@ OP(snd, check, (void *arg, void *cookie, uint64_t id), ((void)cookie, NULL), id)
 OP(snd, compare, (void *arg, void *cookie, uint64_t id), ((void)cookie, NULL), id)
 OP(snd, hash, (void *arg, void *cookie, uint64_t id, uint32_t first, uint32_t count), ((void)cookie, NULL),
     id, first, count)
+OP(snd, pieces, (void *arg, void *cookie, uint64_t id, uint32_t block), ((void)cookie, NULL), id, block)
 OP(snd, map, (void *arg, void *cookie, uint64_t id), ((void)cookie, NULL), id)
 OP(snd, stalled, (void *arg, unsigned stream), NULL, stream)
 OP(snd, release, (void *arg, void *cookie, uint32_t block), ((void)cookie, NULL), block)
@@ -211,6 +212,8 @@ OP(rcv, hole, (void *arg, uint64_t id, void *cookie, uint32_t first, uint32_t co
     id, first, count)
 OP(rcv, hashes, (void *arg, uint64_t id, void *cookie, uint32_t first, struct span hashes), ((void)cookie, NULL),
     id, first, hashes.n)
+OP(rcv, pieces, (void *arg, uint64_t id, void *cookie, uint32_t block, struct span hashes), ((void)cookie, NULL),
+    id, block, hashes.n)
 OP(rcv, commit, (void *arg, uint64_t id, void *cookie, const struct wire_entry *end),
     ((void)cookie, (void)end, NULL), id)
 OP(rcv, ended, (void *arg, uint64_t id, void *cookie, bool skipped, const struct ptcp_err *why), ((void)cookie, why),
@@ -251,11 +254,13 @@ static enum rcv_prep on_rcv_prepare(void *arg, uint64_t id, const struct wire_en
 }
 
 #define SND(name) .name = on_snd_##name
-static const struct snd_ops snd_ops = { SND(ended), SND(check), SND(compare), SND(hash), SND(map), SND(stalled),
+static const struct snd_ops snd_ops = { SND(ended), SND(check), SND(compare), SND(hash), SND(pieces), SND(map),
+    SND(stalled),
 	SND(release), SND(again) };
 
 #define RCV(name) .name = on_rcv_##name
-static const struct rcv_ops rcv_ops = { RCV(prepare), RCV(differs), RCV(accepted), RCV(hole), RCV(hashes), RCV(commit),
+static const struct rcv_ops rcv_ops = { RCV(prepare), RCV(differs), RCV(accepted), RCV(hole), RCV(hashes),
+    RCV(pieces), RCV(commit),
 	RCV(ended), RCV(totals), RCV(same), RCV(sized), RCV(beginning), RCV(incomplete) };
 
 #define ENGINE(name) .name = on_engine_##name
@@ -357,7 +362,7 @@ static void do_take(struct player *p, struct snd *s, const struct player_line *l
 }
 
 /* The record has none, and no decision depends on them. */
-static const uint64_t no_hashes[WIRE_HASHES_MAX];
+static const struct block_sum no_hashes[WIRE_HASHES_MAX];
 
 /* Of the sender. */
 static void perform_snd(struct player *p, struct snd *s, enum tape_call call, const struct player_line *l)
@@ -391,6 +396,10 @@ static void perform_snd(struct player *p, struct snd *s, enum tape_call call, co
 		if (why != NULL || (u[1] > 0 && u[1] <= WIRE_HASHES_MAX))
 			snd_hashed(s, u[0], no_hashes, (uint32_t)u[1], why);
 		break;
+	case TAPE_pieces:
+		if (why != NULL || (u[1] > 0 && u[1] <= WIRE_PIECES_MAX))
+			snd_pieces(s, u[0], no_hashes, (uint32_t)u[1], why);
+		break;
 	case TAPE_mapped: snd_mapped(s, u[0], buf_len(&l->data) > 0 ? bitmap_of(l, MOST_BLOCKS) : NULL, why); break;
 	case TAPE_grown: if (u[1] <= MOST_BLOCKS) snd_grown(s, u[0], (uint32_t)u[1]); break;
 	case TAPE_sized: if (u[1] <= WIRE_UNSIZED_MAX) snd_sized(s, u[0], u[1]); break;
@@ -413,6 +422,8 @@ static void perform_rcv(struct rcv *r, enum tape_call call, const struct player_
 	case TAPE_rcv_compared: rcv_compared(r, u[0], l->digest, why); break;
 	case TAPE_verified: rcv_verified(r, u[0], (uint32_t)u[1], (uint32_t)u[2], u[3] != 0, l->digest); break;
 	case TAPE_match: rcv_match(r, u[0], (uint32_t)u[1], (uint32_t)u[2]); break;
+	case TAPE_split: rcv_split(r, u[0], (uint32_t)u[1], (uint32_t)u[2]); break;
+	case TAPE_patch: rcv_patch(r, u[0], (uint32_t)u[1], u[2]); break;
 	case TAPE_limit: rcv_limit(r, u[0], (uint32_t)u[1]); break;
 	case TAPE_broken: if (why != NULL) rcv_broken(r, u[0], why); break;
 	case TAPE_block:

@@ -71,12 +71,52 @@ static void it_recovers(void **state)
 	assert_true(p.skip >= 1u << 31);
 }
 
+/* Bytes searched in vain while so much is received over a path of this rate, a MiB at a time. */
+static uint64_t searched(uint64_t bytes, double path_bps)
+{
+	struct search_pace p = { SEARCH_BEGIN_BYTES };
+	uint64_t sum = 0, got;
+
+	for (got = 0; got < bytes; got += 1 << 20) {
+		sum += p.left_bytes;
+		search_pace_done(&p, p.left_bytes, 0);
+		assert_int_equal(p.left_bytes, 0);
+		search_pace_received(&p, 1 << 20, path_bps);
+	}
+	return sum;
+}
+
+/* In vain, a search takes a small part of the time of the path, at any rate; one that finds what it looks for goes
+ * on. */
+static void a_search_is_paid_by_what_it_finds(void **state)
+{
+	static const double rates[] = { 0, 1e6, 1e8, GBPS, 8 * GBPS, 100 * GBPS };
+	const uint64_t bytes = UINT64_C(10) << 30;
+	struct search_pace p = { 1000 };
+	double path_s, search_s;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < sizeof rates / sizeof *rates; i++) {
+		path_s = (double)bytes * 8 / (rates[i] > 0 && rates[i] < 8 * GBPS ? rates[i] : 8 * GBPS);
+		search_s = (double)searched(bytes, rates[i]) * 8 / (8 * GBPS);
+		assert_true(search_s > path_s / 40 && search_s < path_s / 32 + 0.04);
+	}
+	search_pace_done(&p, 5000, 0);
+	assert_int_equal(p.left_bytes, 0);
+	search_pace_done(&p, 262144, 300000);
+	assert_int_equal(p.left_bytes, 300000);
+	for (i = 0; i < 100; i++)
+		search_pace_done(&p, 0, UINT64_C(1) << 40);
+	assert_int_equal(p.left_bytes, SEARCH_MAX_BYTES);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_is_compared_while_it_pays),
 		cmocka_unit_test(little_is_compared_in_vain),
-		cmocka_unit_test(it_recovers),
+		cmocka_unit_test(a_search_is_paid_by_what_it_finds), cmocka_unit_test(it_recovers),
 	};
 	return cmocka_run_group_tests_name("engine/match_pace", tests, NULL, NULL);
 }

@@ -417,6 +417,86 @@ static void blocks_are_matched(void **state)
 	one_fini(&o);
 }
 
+static void pieces(struct one *o, uint32_t block, uint16_t n)
+{
+	static const uint8_t hash[WIRE_HASH_BYTES * WIRE_PIECES_MAX];
+	struct wire_hashes f = { ID, block, n, { hash, n * WIRE_HASH_BYTES } };
+
+	ONE_PUT(o, pieces, &f);
+}
+
+static void assert_patch(struct one *o, uint32_t block, uint64_t omit)
+{
+	struct wire_patch f;
+	struct span p;
+
+	assert_int_equal(one_said(o, &p), WIRE_PATCH);
+	assert_int_equal(wire_patch_decode(&f, p, NULL), 0);
+	assert_true(f.id == ID && f.block == block && f.omit == omit);
+}
+
+/* Of blocks that are not equal pieces may be: the rest is requested. */
+static void blocks_are_split(void **state)
+{
+	struct wire_blocks b;
+	struct span p;
+	struct one o;
+
+	(void)state;
+	claimed(&o, 6, 1);
+	assert_int_equal(verdict_said(&o), WIRE_SEND_PARTS);
+	rcv_split(rcv_of(&o), ID, 1, 2);
+	assert_int_equal(one_said(&o, &p), WIRE_SPLIT);
+	assert_int_equal(wire_split_decode(&b, p, NULL), 0);
+	assert_true(b.id == ID && b.first == 1 && b.count == 2);
+	assert_false(rcv_split(rcv_of(&o), ID, 2, 1)); /* once only */
+	assert_int_equal(one_said(&o, &p), 0);
+	rcv_split(rcv_of(&o), ID, 4, 1);
+	assert_int_equal(one_said(&o, &p), WIRE_SPLIT);
+	pieces(&o, 1, WIRE_PIECES_MAX);
+	pieces(&o, 2, WIRE_PIECES_MAX);
+	pieces(&o, 4, WIRE_PIECES_MAX);
+	assert_true(o.splits == 3 && o.hash_first == 4 && o.hash_count == WIRE_PIECES_MAX);
+	one_tick(&o, 0);
+	rcv_patch(rcv_of(&o), ID, 1, 0xff00);
+	assert_patch(&o, 1, 0xff00);
+	rcv_patch(rcv_of(&o), ID, 1, 0xff); /* requested already */
+	assert_int_equal(one_said(&o, &p), 0);
+	rcv_patch(rcv_of(&o), ID, 2, 0);
+	assert_says(&o, WIRE_NEED, 2, 1);
+	written(&o, 1);
+	assert_int_equal(one_said(&o, &p), WIRE_ACK);
+	rcv_block(rcv_of(&o), ID, 2, RCV_BLOCK_BAD, (struct digest){ 0, 0 }, NULL);
+	assert_says(&o, WIRE_NEED, 2, 1);
+	one_fini(&o);
+}
+
+/* Not requested, not next, more of it, or not all pieces. */
+static void pieces_that_were_not_requested(void **state)
+{
+	static const struct { uint32_t block; uint16_t n; } bad[] = { { 0, 64 }, { 2, 64 }, { 3, 64 }, { 6, 64 },
+		{ 1, 63 } };
+	struct one o;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+		claimed(&o, 6, 1);
+		rcv_split(rcv_of(&o), ID, 1, 2);
+		pieces(&o, bad[i].block, bad[i].n);
+		assert_true(one_broke(&o) && o.splits == 0);
+		one_fini(&o);
+	}
+	claimed(&o, 6, 1);
+	rcv_split(rcv_of(&o), ID, 1, 1);
+	rcv_split(rcv_of(&o), ID, 3, 1);
+	pieces(&o, 1, 64);
+	assert_int_equal(o.ended, 0);
+	pieces(&o, 1, 64);
+	assert_true(one_broke(&o) && o.splits == 1);
+	one_fini(&o);
+}
+
 /* Not what was requested, not next, or more of it. */
 static void hashes_that_were_not_requested(void **state)
 {
@@ -488,7 +568,8 @@ int main(void)
 		cmocka_unit_test(a_file_that_is_one_hole),
 		cmocka_unit_test(the_same_file_is_skipped),
 		cmocka_unit_test(another_file_is_received), cmocka_unit_test(blocks_are_matched),
-		cmocka_unit_test(hashes_that_were_not_requested),
+		cmocka_unit_test(hashes_that_were_not_requested), cmocka_unit_test(blocks_are_split),
+		cmocka_unit_test(pieces_that_were_not_requested),
 		cmocka_unit_test(the_source_cannot_be_compared), cmocka_unit_test(failures_of_the_source),
 		cmocka_unit_test(prepared_too_late),
 	};

@@ -777,13 +777,13 @@ static void assert_hashes(struct one *o, uint32_t first, uint16_t n, uint64_t ha
 
 	assert_int_equal(one_said(o, &p), WIRE_HASHES);
 	assert_int_equal(wire_hashes_decode(&f, p, NULL), 0);
-	assert_true(f.first == first && f.n == n && get_u64(f.hashes.p) == hash);
+	assert_true(f.first == first && f.n == n && wire_hash_decode(f.hashes.p).content == hash);
 }
 
 /* Two requests at a time, one after the other, in pieces. */
 static void hashes_are_sent(void **state)
 {
-	static const uint64_t hash[] = { 7, 8, 9 };
+	static const struct block_sum hash[] = { { 7, 1 }, { 8, 2 }, { 9, 3 } };
 	struct span p;
 	struct one o;
 	uint64_t id = one_sending(&o, 1, 10, WIRE_SEND_PARTS);
@@ -856,11 +856,131 @@ static void hashes_that_cannot_be(void **state)
 	one_fini(&o);
 }
 
+static void split(struct one *o, uint64_t id, uint32_t first, uint32_t count)
+{
+	ONE_PUT(o, split, (&(struct wire_blocks){ .id = id, .first = first, .count = count }));
+}
+
+static void patch(struct one *o, uint64_t id, uint32_t block, uint64_t omit)
+{
+	ONE_PUT(o, patch, (&(struct wire_patch){ id, block, omit }));
+}
+
+static void assert_pieces(struct one *o, uint32_t block)
+{
+	struct wire_hashes f;
+	struct span p;
+
+	assert_int_equal(one_said(o, &p), WIRE_PIECES);
+	assert_int_equal(wire_pieces_decode(&f, p, NULL), 0);
+	assert_true(f.first == block && f.n == WIRE_PIECES_MAX);
+}
+
+/* Any number of requests, one after the other, a block a frame; beside those for blocks. */
+static void pieces_are_sent(void **state)
+{
+	static const struct block_sum sum[WIRE_PIECES_MAX];
+	struct span p;
+	struct one o;
+	uint64_t id = one_sending(&o, 1, 10, WIRE_SEND_PARTS);
+
+	(void)state;
+	one_forget(&o);
+	split(&o, id, 1, 2);
+	split(&o, id, 5, 1);
+	match(&o, id, 0, 1);
+	assert_true(o.splits == 1 && o.hashes == 1 && snd_awaits_digest(one_snd(&o), id));
+	snd_pieces(one_snd(&o), id, sum, WIRE_PIECES_MAX - 1, NULL); /* not all */
+	assert_int_equal(one_said(&o, &p), 0);
+	snd_pieces(one_snd(&o), id, sum, WIRE_PIECES_MAX, NULL);
+	assert_pieces(&o, 1);
+	assert_true(o.splits == 2 && o.hash_first == 2);
+	snd_pieces(one_snd(&o), id, sum, WIRE_PIECES_MAX, NULL);
+	assert_pieces(&o, 2);
+	assert_true(o.splits == 3 && o.hash_first == 5);
+	snd_pieces(one_snd(&o), id, sum, WIRE_PIECES_MAX, NULL);
+	assert_pieces(&o, 5);
+	snd_pieces(one_snd(&o), id, sum, WIRE_PIECES_MAX, NULL); /* nobody asked */
+	assert_int_equal(one_said(&o, &p), 0);
+	one_fini(&o);
+}
+
+/* A receiver that made us hash or store without end, and a block that the file does not have. */
+static void wrong_requests_for_pieces(void **state)
+{
+	struct one o;
+	uint64_t id;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		id = one_sending(&o, 1, 10, WIRE_SEND_PARTS);
+		split(&o, id, 0, 3);
+		assert_int_equal(o.ended, 0);
+		if (i == 0)
+			split(&o, id, 2, 1);
+		else if (i == 1)
+			split(&o, id, 9, 2);
+		else
+			patch(&o, id, 10, 1);
+		assert_true(one_broke(&o) && o.splits == 1);
+		one_fini(&o);
+	}
+	id = one_sending(&o, 1, 3000, WIRE_SEND_PARTS);
+	for (i = 0; i < 1024; i++)
+		split(&o, id, 2 * i, 1);
+	assert_int_equal(o.ended, 0);
+	split(&o, id, 2 * i, 1);
+	assert_true(one_broke(&o));
+	one_fini(&o);
+	id = one_sending(&o, 1, 10, WIRE_SEND_ALL);
+	patch(&o, id, 1, 1);
+	assert_true(one_broke(&o));
+	one_fini(&o);
+	for (i = 0; i < 2; i++) {
+		one_run(&o, true, true);
+		id = one_offer(&o, WIRE_FILE, ONE_BLOCK + 5000);
+		one_answer(&o, id, WIRE_SEND_PARTS);
+		patch(&o, id, 1, 2 + 2 * i); /* the last block has two pieces */
+		assert_int_equal(one_broke(&o), i == 1);
+		one_fini(&o);
+	}
+}
+
+/* Without the pieces, once; a lost or damaged one is sent whole. */
+static void patches_are_sent(void **state)
+{
+	struct snd_job job;
+	struct one o;
+	uint64_t id = one_sending(&o, 2, 10, WIRE_SEND_PARTS);
+
+	(void)state;
+	patch(&o, id, 3, 0xf0);
+	patch(&o, id, 4, 0x0f);
+	ONE_PUT(&o, need, (&(struct wire_blocks){ .id = id, .first = 5, .count = 1 }));
+	assert_true(snd_take(one_snd(&o), 0, (struct mono){ 1 }, &job));
+	assert_true(job.n == 1 && job.extent[0].block == 3 && job.extent[0].omit == 0xf0);
+	snd_stream_lost(one_snd(&o), 0);
+	assert_true(snd_take(one_snd(&o), 1, (struct mono){ 2 }, &job));
+	assert_true(job.extent[0].block == 4 && job.extent[0].omit == 0x0f);
+	snd_read(one_snd(&o), 1, id, 4, (struct digest){ 0, 1 }, NULL, (struct mono){ 3 });
+	assert_true(snd_take(one_snd(&o), 1, (struct mono){ 3 }, &job));
+	assert_true(job.extent[0].block == 5 && job.extent[0].omit == 0);
+	assert_true(snd_take(one_snd(&o), 1, (struct mono){ 3 }, &job));
+	assert_true(job.extent[0].block == 3 && job.extent[0].omit == 0);
+	ONE_PUT(&o, need, (&(struct wire_blocks){ .id = id, .first = 4, .count = 1 }));
+	assert_true(snd_take(one_snd(&o), 1, (struct mono){ 4 }, &job));
+	assert_true(job.extent[0].block == 4 && job.extent[0].omit == 0);
+	assert_int_equal(o.ended, 0);
+	one_fini(&o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hashes_are_sent), cmocka_unit_test(hashes_are_sent_once),
-		cmocka_unit_test(hashes_that_cannot_be),
+		cmocka_unit_test(hashes_that_cannot_be), cmocka_unit_test(pieces_are_sent),
+		cmocka_unit_test(wrong_requests_for_pieces), cmocka_unit_test(patches_are_sent),
 		cmocka_unit_test(parts_in_order),
 		cmocka_unit_test(many_ranges_keep_their_order),
 		cmocka_unit_test(what_is_had_need_not_arrive),

@@ -19,10 +19,12 @@
 	    X(WAITING) X(END) \
 	    X(TOTALS) X(WARNING) X(WARNING_FAILED) \
 	X(ALL) X(NONE) X(PARTS) X(COMPARE) X(NO_LINK) X(NEED) X(NEED_ACKED) X(NEED_BEYOND) X(HAVE) X(HAVE_PAST) \
-	    X(HAVE_BEYOND) X(MATCH) X(MATCH_BEYOND) X(ACK) X(ACK_BEYOND) \
+	    X(HAVE_BEYOND) X(MATCH) X(MATCH_BEYOND) X(SPLIT) X(SPLIT_BEYOND) X(PATCH) X(PATCH_BEYOND) X(ACK) \
+	    X(ACK_BEYOND) \
 	X(ACK_AGAIN) X(DONE) X(FAIL) \
 	X(ENTRY_NEW) X(ENTRY_SAME) X(ENTRY_NEXT) X(ENTRY_INSIDE) X(ENTRY_LINK) X(DIR_END) X(FILE_END) \
-	X(HOLE) X(HOLE_HERE) X(HOLE_PAST) X(HOLE_BEYOND) X(HASHES) X(HASHES_PAST) X(SIZE) X(UNKNOWN)
+	X(HOLE) X(HOLE_HERE) X(HOLE_PAST) X(HOLE_BEYOND) X(HASHES) X(HASHES_PAST) X(PIECES) X(PIECES_FEW) \
+	    X(SIZE) X(UNKNOWN)
 
 enum frame {
 #define X(name) F_##name,
@@ -68,6 +70,18 @@ static void put_hashes(struct one *o, uint64_t id, uint32_t first)
 	ONE_PUT(o, hashes, (&(struct wire_hashes){ id, first, 1, { hash, sizeof hash } }));
 }
 
+static void put_split(struct one *o, uint64_t id, uint32_t first, uint32_t count)
+{
+	ONE_PUT(o, split, (&(struct wire_blocks){ .id = id, .first = first, .count = count }));
+}
+
+static void put_pieces(struct one *o, uint64_t id, uint16_t n)
+{
+	static const uint8_t hash[WIRE_HASH_BYTES * WIRE_PIECES_MAX];
+
+	ONE_PUT(o, pieces, (&(struct wire_hashes){ id, 0, n, { hash, n * WIRE_HASH_BYTES } }));
+}
+
 static void put_link(struct one *o, uint64_t id, uint64_t parent, uint64_t link_id)
 {
 	struct wire_entry f = one_link(id, parent, link_id);
@@ -87,7 +101,7 @@ static void put_start(struct one *o, enum frame f)
 	static const uint8_t unknown[] = { 200, 0, 0, 0, 0, 0, 0, 1, 7 };
 	static uint8_t block[WIRE_BLOCK_HEAD_BYTES + 5 + WIRE_BLOCK_END_BYTES];
 	struct wire_error error = { { 5, 0, { (const uint8_t *)"no", 2 } } };
-	struct wire_block b = { one_id(1, 0), 0, 5, 0 };
+	struct wire_block b = { .id = one_id(1, 0), .length_bytes = 5 };
 	struct wire_ping ping = { 0, 1 };
 	struct wire_join join = { .stream = 1 };
 
@@ -156,6 +170,10 @@ static void put(struct one *o, enum frame f, uint64_t id)
 	case F_HAVE_BEYOND:  put_blocks(o, id, false, 0, UINT32_MAX - 1); break;
 	case F_MATCH:        put_match(o, id, 1, 1); break;
 	case F_MATCH_BEYOND: put_match(o, id, 2, 2); break;
+	case F_SPLIT:        put_split(o, id, 1, 1); break;
+	case F_SPLIT_BEYOND: put_split(o, id, 2, 2); break;
+	case F_PATCH:        ONE_PUT(o, patch, (&(struct wire_patch){ id, 1, 3 })); break;
+	case F_PATCH_BEYOND: ONE_PUT(o, patch, (&(struct wire_patch){ id, 3, 3 })); break;
 	case F_ACK:          one_ack(o, id, 1); break;
 	case F_ACK_BEYOND:   one_ack(o, id, 3); break;
 	case F_ACK_AGAIN:    one_ack(o, id, 0); break;
@@ -172,6 +190,8 @@ static void put(struct one *o, enum frame f, uint64_t id)
 	case F_HOLE_BEYOND:  put_hole(o, id, 1, UINT32_MAX - 1); break;
 	case F_HASHES:       put_hashes(o, id, 0); break;
 	case F_HASHES_PAST:  put_hashes(o, id, 1); break;
+	case F_PIECES:       put_pieces(o, id, WIRE_PIECES_MAX); break;
+	case F_PIECES_FEW:   put_pieces(o, id, WIRE_PIECES_MAX - 1); break;
 	case F_SIZE:         ONE_PUT(o, size, (&(struct wire_size){ id, 5 })); break;
 	case F_DIR_END:      put_entry(o, WIRE_DIR_END, id, 0); break;
 	case F_FILE_END:     ONE_PUT(o, file_end, &file_end); break;
@@ -413,6 +433,16 @@ static uint64_t parts_hashed(struct one *o)
 	return id;
 }
 
+/* The pieces of each block are hashed once. */
+static uint64_t parts_split(struct one *o)
+{
+	uint64_t id = send_parts(o);
+
+	put_split(o, id, 0, 2);
+	assert_true(o->splits == 1 && o->hash_first == 0);
+	return id;
+}
+
 /* Block 1 is on its way. */
 static uint64_t sending_part(struct one *o)
 {
@@ -622,15 +652,16 @@ static void sent_entries(void **state)
 		{ "COMPARING", comparing, " FAIL " },
 		{ "COMPARED", compared, " ALL NONE PARTS FAIL " },
 		{ "COMPARED, in a dry run", dry_compared, " NONE DONE FAIL " },
-		{ "SENDING, holes not known", unmapped, " NEED NEED_ACKED HAVE MATCH ACK ACK_AGAIN FAIL " },
-		{ "SENDING, a hole told", holes_sent, " NEED HAVE MATCH ACK FAIL " },
+		{ "SENDING, holes not known", unmapped, " NEED NEED_ACKED HAVE MATCH SPLIT PATCH ACK ACK_AGAIN FAIL " },
+		{ "SENDING, a hole told", holes_sent, " NEED HAVE MATCH SPLIT PATCH ACK FAIL " },
 		{ "OFFERED, a directory", offered_dir, " ALL FAIL " },
 		{ "OFFERED, a link", offered_link, " ALL NONE FAIL " },
 		{ "SENDING all", send_all, " NEED ACK FAIL " },
-		{ "SENDING parts", send_parts, " NEED HAVE MATCH ACK FAIL " },
-		{ "SENDING parts, two hashed", parts_hashed, " NEED HAVE ACK FAIL " },
-		{ "SENDING parts, the block read", part_read, " NEED MATCH ACK FAIL " },
-		{ "SENDING parts, before the news of reading", part_acked_early, " MATCH FAIL " },
+		{ "SENDING parts", send_parts, " NEED HAVE MATCH SPLIT PATCH ACK FAIL " },
+		{ "SENDING parts, two split", parts_split, " NEED HAVE MATCH PATCH ACK FAIL " },
+		{ "SENDING parts, two hashed", parts_hashed, " NEED HAVE SPLIT PATCH ACK FAIL " },
+		{ "SENDING parts, the block read", part_read, " NEED MATCH SPLIT PATCH ACK FAIL " },
+		{ "SENDING parts, before the news of reading", part_acked_early, " MATCH SPLIT FAIL " },
 		{ "FINISHING, before the news of reading", acked_early, " DONE FAIL " },
 		{ "CHECKING", checking, " FAIL " },
 		{ "FINISHING, a file", finishing, " DONE FAIL " },
@@ -638,7 +669,8 @@ static void sent_entries(void **state)
 		{ "FINISHING, a link", finishing_link, " DONE FAIL " },
 		{ "FINISHING, a hard link", finishing_hardlink, " DONE NO_LINK FAIL " },
 		{ "FAILING", failing,
-		    " NEED NEED_ACKED NEED_BEYOND HAVE HAVE_PAST HAVE_BEYOND MATCH MATCH_BEYOND ACK "
+		    " NEED NEED_ACKED NEED_BEYOND HAVE HAVE_PAST HAVE_BEYOND MATCH MATCH_BEYOND SPLIT SPLIT_BEYOND "
+		    "PATCH PATCH_BEYOND ACK "
 		    "ACK_BEYOND ACK_AGAIN DONE FAIL " },
 		{ "MADE", made, " FAIL " },
 		{ "LOST", lost, "" },
@@ -770,6 +802,13 @@ static uint64_t receive_matched(struct one *o)
 	return ID;
 }
 
+static uint64_t receive_split(struct one *o)
+{
+	receive_parts(o);
+	rcv_split(engine_rcv(o->s), ID, 0, 1);
+	return ID;
+}
+
 /* The blocks were requested all the same, and are here before the hashes. */
 static uint64_t committing_matched(struct one *o)
 {
@@ -895,6 +934,7 @@ static void received_entries(void **state)
 		{ "RECEIVING, sparse", receive_sparse, " ENTRY_LINK FAIL HOLE " },
 		{ "RECEIVING parts", receive_parts, " ENTRY_LINK FAIL HOLE " },
 		{ "RECEIVING parts, hashes requested", receive_matched, " ENTRY_LINK FAIL HOLE HASHES " },
+		{ "RECEIVING parts, pieces requested", receive_split, " ENTRY_LINK FAIL HOLE PIECES " },
 		{ "COMMITTING, hashes requested", committing_matched, " ENTRY_LINK FAIL HASHES " },
 		{ "COMPARING", comparing_here, " ENTRY_LINK FAIL FILE_END " },
 		{ "COMPARING, told", comparing_told, " ENTRY_LINK FAIL " },
@@ -910,7 +950,7 @@ static void received_entries(void **state)
 		 * directory. END: the number of files differs. */
 		{ "retired", retired_file,
 		    " ENTRY_NEXT ENTRY_INSIDE ENTRY_LINK DIR_END FILE_END FAIL HOLE HOLE_HERE HOLE_PAST HOLE_BEYOND "
-		    "HASHES HASHES_PAST SIZE " },
+		    "HASHES HASHES_PAST PIECES PIECES_FEW SIZE " },
 		{ "never heard of", unheard, " ENTRY_SAME ENTRY_NEXT " },
 	};
 

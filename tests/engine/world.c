@@ -539,6 +539,8 @@ static void happen(struct world *w, struct event *ev)
 	case EV_MATCH_HASHED:
 	case EV_MATCH_ASK:
 	case EV_MATCH_FOUND:
+	case EV_MATCH_PIECES:
+	case EV_MATCH_SPLIT:
 		match_event(w, ev);
 		break;
 	default:
@@ -728,6 +730,7 @@ void world_fini(struct world *w)
 		    w->plan.seed, n->index);
 		free(n->written);
 		free(n->intact);
+		free(n->splits);
 		free(n->old);
 		free(n->released);
 		free(n->holes);

@@ -76,6 +76,7 @@ struct node {
 	uint64_t *written;
 	uint32_t match_next, window_end[2]; /* hashes before were requested, or given up; ends of the requests */
 	unsigned n_windows;
+	uint64_t *splits;           /* bitmap: the pieces of these blocks are requested */
 	uint64_t *intact;           /* claimed and as it should be: not to be sent again */
 	uint16_t movers[WORLD_REGIONS]; /* which have sent blocks of each region, bit by bit */
 };

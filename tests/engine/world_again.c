@@ -28,8 +28,9 @@ static void forget(struct node *n)
 {
 	free(n->written);
 	free(n->intact);
+	free(n->splits);
 	free(n->released);
-	n->written = n->intact = n->released = NULL;
+	n->written = n->splits = n->intact = n->released = NULL;
 	n->n_read = n->low = 0;
 	n->sized = false;
 	n->as_link = n->not_linked = n->offered = n->prepared = n->accepted = n->committing = n->over = n->skipped =

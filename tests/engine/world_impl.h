@@ -11,7 +11,7 @@
 enum event_kind {
 	EV_CONTROL, EV_ACCEPT, EV_LISTED, EV_CHECKED, EV_READ, EV_SENT, EV_NEWS, EV_ARRIVED,
 	EV_WRITTEN, EV_PREPARED, EV_COMMITTED, EV_HASHED, EV_VERIFIED, EV_COMPARED, EV_MAPPED,
-	EV_MATCH_HASHED, EV_MATCH_ASK, EV_MATCH_FOUND, EV_AGAIN, EV_GROWS,
+	EV_MATCH_HASHED, EV_MATCH_ASK, EV_MATCH_FOUND, EV_MATCH_PIECES, EV_MATCH_SPLIT, EV_AGAIN, EV_GROWS,
 	    EV_UP, EV_DIES, EV_STALLS, EV_CUT
 };
 
@@ -73,6 +73,10 @@ extern const struct snd_ops world_snd_ops;
 
 /* world_match.c */
 void match_on_hash(void *arg, void *cookie, uint64_t id, uint32_t first, uint32_t count);
+void match_on_pieces(void *arg, void *cookie, uint64_t id, uint32_t block);
+void match_on_pieces_of(void *arg, uint64_t id, void *cookie, uint32_t block, struct span hashes);
+/* Whether the receiver has these pieces of the block. */
+bool match_wants(const struct node *n, uint32_t block, uint64_t omit);
 void match_on_hashes(void *arg, uint64_t id, void *cookie, uint32_t first, struct span hashes);
 /* The file is accepted, and has a part without anything in it. */
 void match_begin(struct world *w, struct node *n);

@@ -82,8 +82,9 @@ static void on_again(void *arg, void *cookie, uint64_t id)
 	sd->busy++;
 }
 
-const struct snd_ops world_snd_ops = { on_ended, on_check, on_compare, match_on_hash, on_map, on_stalled, on_release,
-	on_again };
+const struct snd_ops world_snd_ops = { on_ended, on_check, on_compare, match_on_hash, match_on_pieces, on_map,
+    on_stalled,
+	on_release, on_again };
 
 /* The input of a file goes on, as far as its memory permits. */
 static void on_grows(struct world *w, struct node *n)
@@ -175,6 +176,8 @@ static void send_job(struct world *w, unsigned line, const struct snd_job *job)
 		check_that(!world_is_hole(n, x->block), "block %u of %u, a hole, is sent", x->block, n->index);
 		check_that(n->intact == NULL || !bitmap_has(n->intact, x->block),
 		    "block %u of %u was here, it is sent again", x->block, n->index);
+		check_that(x->omit == 0 || match_wants(n, x->block, x->omit),
+		    "pieces of block %u of %u are missing", x->block, n->index);
 		if (w->plan.movers > 0 && x->offset / w->plan.region_bytes < WORLD_REGIONS)
 			n->movers[x->offset / w->plan.region_bytes] |= (uint16_t)(1u << line % w->plan.movers);
 		if (unreadable(n, x->block))

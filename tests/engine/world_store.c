@@ -298,8 +298,9 @@ static void on_incomplete(void *arg, void *cookie, bool failed)
 	assert_true(failed && n->type == WIRE_DIR && n->accepted && !n->over && !n->committing);
 }
 
-const struct rcv_ops world_rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, match_on_hashes, on_commit,
-	on_ended, on_totals, on_same, on_sized, on_beginning, on_incomplete };
+const struct rcv_ops world_rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, match_on_hashes,
+    match_on_pieces_of,
+	on_commit, on_ended, on_totals, on_same, on_sized, on_beginning, on_incomplete };
 
 static void on_prepared(struct world *w, struct event *ev)
 {

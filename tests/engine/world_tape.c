@@ -44,8 +44,8 @@ void tape_control(struct world *w, unsigned to, const uint8_t *p, size_t n)
 
 void tape_block(struct world *w, const struct node *n, uint64_t id, uint32_t block)
 {
-	struct wire_block head = { id, (uint64_t)block * wire_grid_bytes(n->size_bytes),
-		wire_grid_length(wire_grid_of(n->size_bytes), block), 0 };
+	struct wire_block head = { .id = id, .offset = (uint64_t)block * wire_grid_bytes(n->size_bytes),
+		.length_bytes = wire_grid_length(wire_grid_of(n->size_bytes), block) };
 	struct wire_block_end end = { WIRE_BLOCK_GOOD, 0 };
 	uint8_t line[BLOCK_LINE_BYTES];
 

@@ -91,6 +91,21 @@ static void put_end(struct owner *c, uint8_t more)
 	PUT(c, end, &f);
 }
 
+/* The hashes of pieces, or a request for a block without some. */
+static void put_pieces(struct owner *c, const struct wire_blocks *b)
+{
+	static const uint8_t hash[WIRE_HASH_BYTES * WIRE_PIECES_MAX];
+	struct wire_hashes pieces = { .id = b->id, .first = b->first,
+	    .n = (uint16_t)(1 + (b->count - 1) % WIRE_PIECES_MAX) };
+	struct wire_patch patch = { .id = b->id, .block = b->first, .omit = b->count };
+
+	pieces.hashes = (struct span){ hash, pieces.n * WIRE_HASH_BYTES };
+	if (take_byte(&c->in) & 1)
+		PUT(c, pieces, &pieces);
+	else
+		PUT(c, patch, &patch);
+}
+
 /* A request for hashes, or hashes. */
 static void put_match(struct owner *c, uint8_t type, const struct wire_blocks *b)
 {
@@ -98,10 +113,12 @@ static void put_match(struct owner *c, uint8_t type, const struct wire_blocks *b
 	struct wire_hashes f = { .id = b->id, .first = b->first, .n = (uint16_t)(b->count < 16 ? b->count : 16) };
 
 	f.hashes = (struct span){ hash, f.n * WIRE_HASH_BYTES };
-	if (type & 1)
-		PUT(c, match, b);
-	else
-		PUT(c, hashes, &f);
+	switch (type % 4) {
+	case 0: PUT(c, hashes, &f); break;
+	case 1: PUT(c, match, b); break;
+	case 2: PUT(c, split, b); break;
+	default: put_pieces(c, b); break;
+	}
 }
 
 /* A frame about an entry that there is, or about none. */

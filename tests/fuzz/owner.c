@@ -130,6 +130,17 @@ static void on_hash(void *arg, void *cookie, uint64_t id, uint32_t first, uint32
 	it->hash_count = count;
 }
 
+static void on_pieces(void *arg, void *cookie, uint64_t id, uint32_t block)
+{
+	struct item *it = cookie;
+
+	(void)arg;
+	owe(it, id, OWE_PIECES);
+	MUST(block < it->n_blocks && block >= it->piece_end);
+	it->piece_block = block;
+	it->piece_end = block + 1;
+}
+
 static void on_map(void *arg, void *cookie, uint64_t id)
 {
 	struct item *it = cookie;
@@ -161,8 +172,8 @@ static void on_again(void *arg, void *cookie, uint64_t id)
 	owe(cookie, id, OWE_LINK);
 }
 
-static const struct snd_ops snd_ops = { on_snd_ended, on_check, on_compare, on_hash, on_map, on_stalled, on_release,
-	on_again };
+static const struct snd_ops snd_ops = { on_snd_ended, on_check, on_compare, on_hash, on_pieces, on_map, on_stalled,
+	on_release, on_again };
 
 /* ---- What a receiver is asked ---- */
 
@@ -293,6 +304,16 @@ static void on_hashes(void *arg, uint64_t id, void *cookie, uint32_t first, stru
 	}
 }
 
+static void on_pieces_of(void *arg, uint64_t id, void *cookie, uint32_t block, struct span hashes)
+{
+	struct item *it = cookie;
+
+	(void)arg;
+	MUST(it->id == id && it->accepted && !it->committing && !it->told && block < it->split_next);
+	MUST(hashes.n == wire_pieces(wire_grid_length(wire_grid_of(it->size_bytes), block)) * WIRE_HASH_BYTES);
+	MUST(it->split_open-- > 0);
+}
+
 static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_entry *end)
 {
 	struct item *it = cookie;
@@ -354,7 +375,8 @@ static void on_incomplete(void *arg, void *cookie, bool failed)
 	MUST(it == NULL || (it->type == WIRE_DIR && !it->told && !it->committing));
 }
 
-static const struct rcv_ops rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, on_hashes, on_commit,
+static const struct rcv_ops rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, on_hashes, on_pieces_of,
+    on_commit,
 	on_rcv_ended, on_totals, on_same, on_sized, on_beginning, on_incomplete };
 
 static int on_heard(void *arg, uint64_t bytes, struct ptcp_err *e)
@@ -592,13 +614,20 @@ static void answer_map(struct snd *snd, struct item *it, uint8_t how, const stru
 /* All of them, or some and then the rest. */
 static void answer_hashes(struct snd *snd, struct item *it, uint8_t how, const struct ptcp_err *why)
 {
-	static const uint64_t hash[WIRE_HASHES_MAX];
+	static const struct block_sum hash[WIRE_HASHES_MAX];
 	uint64_t id = it->id;
 	uint32_t n = it->hash_count, some = how & 0x10 ? n / 2 : 0;
 
 	if (why == NULL && some > 0)
 		snd_hashed(snd, id, hash, some, NULL);
 	snd_hashed(snd, id, hash, n - some, why);
+}
+
+static void answer_pieces(struct snd *snd, struct item *it, const struct ptcp_err *why)
+{
+	static const struct block_sum sum[WIRE_PIECES_MAX];
+
+	snd_pieces(snd, it->id, sum, wire_pieces(wire_grid_length(wire_grid_of(it->size_bytes), it->piece_block)), why);
 }
 
 /* As a file, or not at all. */
@@ -632,6 +661,8 @@ void owner_answer_sending(struct owner *c)
 		snd_compared(snd, it->id, (struct digest){ 0, how }, perhaps(how, &e));
 	else if (pay(it, OWE_HASHES))
 		answer_hashes(snd, it, how, perhaps(how, &e));
+	else if (pay(it, OWE_PIECES))
+		answer_pieces(snd, it, perhaps(how, &e));
 	else if (!it->told && pay(it, OWE_LINK))
 		answer_again(snd, it, how);
 	else if (pay(it, OWE_CHECK))
@@ -674,6 +705,10 @@ static void answer_verify(struct rcv *rcv, struct item *it, uint8_t how)
 		count++;
 	}
 	bitmap_set(it->claimed, false, first, first + count);
+	if ((how & 0x30) == 0x20 && count == 1) {
+		rcv_patch(rcv, it->id, first, how & 1);
+		return;
+	}
 	if (how & 0x10) {
 		add_written(it, first, count);
 		digest_add(&it->sum, sum);
@@ -689,6 +724,13 @@ static void ask_hashes(struct rcv *rcv, struct item *it, uint8_t how)
 	if (it->told || it->committing || left == 0)
 		return;
 	n = n < left ? n : left;
+	if (how & 0x40 && it->split_next <= it->match_next && it->n_blocks <= OWNER_BLOCKS) {
+		if (rcv_split(rcv, it->id, it->match_next, n)) {
+			it->split_next = it->match_next + n;
+			it->split_open += n;
+		}
+		return;
+	}
 	it->match_open[it->match_open[0] > 0] = n;
 	rcv_match(rcv, it->id, it->match_next, n);
 	it->match_next += n;

@@ -16,7 +16,7 @@
 enum owed {
 	OWE_CHECK = 1, OWE_COMPARE = 2, OWE_MAP = 4, /* a sender's */
 	OWE_PREPARE = 8, OWE_AGAIN = 16, OWE_SAME = 32, OWE_HASH = 64, OWE_VERIFY = 128, OWE_COMMIT = 256,
-	OWE_LINK = 512, OWE_HASHES = 1024 /* a sender's */
+	OWE_LINK = 512, OWE_HASHES = 1024, OWE_PIECES = 2048 /* a sender's */
 };
 
 struct item {
@@ -26,6 +26,8 @@ struct item {
 	bool unsized;
 	uint32_t n_blocks;
 	uint32_t hash_first, hash_count; /* OWE_HASHES: of these blocks */
+	uint32_t piece_end, piece_block; /* OWE_PIECES: of this block; none before piece_end again */
+	uint32_t split_next, split_open; /* a receiver's: the same; number of blocks whose pieces are to come */
 	uint32_t match_next, match_open[2]; /* a receiver's: blocks before were requested; lengths of the requests */
 	unsigned owed;               /* bits of enum owed */
 	struct item *parent;

@@ -155,7 +155,8 @@ static void wrong_states(unsigned port, char **arguments)
 {
 	static const uint8_t types[] = { WIRE_HELLO, WIRE_OPEN, WIRE_OPENED, WIRE_JOIN, WIRE_JOINED,
 		WIRE_ENTRY, WIRE_ANSWER, WIRE_NEED, WIRE_HAVE, WIRE_ACK, WIRE_FILE_END, WIRE_DONE, WIRE_FAIL,
-		WIRE_TOTALS, WIRE_END, WIRE_WARNING, WIRE_HOLE, WIRE_MATCH, WIRE_HASHES, WIRE_BLOCK };
+		WIRE_TOTALS, WIRE_END, WIRE_WARNING, WIRE_HOLE, WIRE_MATCH, WIRE_HASHES, WIRE_SPLIT,
+		WIRE_PIECES, WIRE_PATCH, WIRE_BLOCK };
 	static const uint8_t zeros[64];
 	struct peer *p;
 	size_t i;
@@ -372,13 +373,14 @@ static void bad_blocks(unsigned port, char **arguments)
 	finish(&s, 1, 0);
 }
 
-/* Compressed forms of fewer bytes than the block, of more (up to 55 times as many), damaged: the block is requested
- * again each time; a form as long as its data, or as short as the frame is not, ends the stream. */
+/* Compressed forms of fewer bytes than the block, of more (up to 55 times as many), damaged, and patches that were not
+ * requested: the block is requested again each time; a form as long as its data, or as short as the frame is not,
+ * ends the stream. */
 static void bad_forms(unsigned port, char **arguments)
 {
 	static const uint32_t wrong[] = { GRID - 1, GRID + 1, 2 * GRID, WIRE_BLOCK_MAX, 1 };
 	struct session s = half_sent(port);
-	struct wire_block b = { ID(0, 1), GRID, SIZE - GRID, SIZE - GRID - 1 };
+	struct wire_block b = { ID(0, 1), GRID, SIZE - GRID, SIZE - GRID - 1, false };
 	uint8_t head[WIRE_BLOCK_HEAD_BYTES];
 	unsigned i;
 	bool damaged;
@@ -387,6 +389,11 @@ static void bad_forms(unsigned port, char **arguments)
 	for (i = 0; i < 2 * (sizeof wrong / sizeof *wrong); i++) {
 		damaged = i % 2 != 0;
 		send_packed(s.data, ID(0, 1), GRID, SIZE - GRID, damaged ? SIZE - GRID : wrong[i / 2], damaged);
+		if (get_u32(expect(s.control, WIRE_NEED)->payload + 8) != 1)
+			die("another block is needed");
+	}
+	for (i = 0; i < 3; i++) { /* pieces that nobody has, or none; or more of them than there are */
+		send_patch(s.data, ID(0, 1), GRID, SIZE - GRID, i == 0 ? 1 : i == 1 ? 0 : UINT64_MAX);
 		if (get_u32(expect(s.control, WIRE_NEED)->payload + 8) != 1)
 			die("another block is needed");
 	}

@@ -49,7 +49,7 @@ static struct session open_session(unsigned port, uint8_t role, const char *path
 /* A block less a byte. The server may leave it in the socket. */
 static void send_most(struct session *s, unsigned number, uint64_t id)
 {
-	struct wire_block b = { id, (uint64_t)number * WIRE_CHUNK_BYTES, WIRE_CHUNK_BYTES, 0 };
+	struct wire_block b = { id, (uint64_t)number * WIRE_CHUNK_BYTES, WIRE_CHUNK_BYTES, 0, false };
 	struct timeval patience = { 0, 200000 };
 	struct peer *p = join(s, number);
 	int bytes = 1 << 20;

@@ -327,7 +327,7 @@ static uint8_t *content(uint64_t offset, uint32_t n)
 void send_block(struct peer *p, uint64_t id, uint64_t offset, uint32_t n, bool good)
 {
 	static uint8_t out[WIRE_BLOCK_HEAD_BYTES + WIRE_CHUNK_BYTES + WIRE_BLOCK_END_BYTES];
-	struct wire_block b = { id, offset, n, 0 };
+	struct wire_block b = { id, offset, n, 0, false };
 	struct wire_block_end end = { WIRE_BLOCK_GOOD, 0 };
 
 	wire_block_encode(out, &b);
@@ -337,12 +337,29 @@ void send_block(struct peer *p, uint64_t id, uint64_t offset, uint32_t n, bool g
 	peer_try_send(p, out, WIRE_BLOCK_HEAD_BYTES + n + WIRE_BLOCK_END_BYTES);
 }
 
+void send_patch(struct peer *p, uint64_t id, uint64_t offset, uint32_t n, uint64_t omit)
+{
+	static uint8_t out[WIRE_BLOCK_HEAD_BYTES + WIRE_CHUNK_BYTES + WIRE_BLOCK_END_BYTES];
+	uint8_t *form = out + WIRE_BLOCK_HEAD_BYTES;
+	struct wire_block b = { .id = id, .offset = offset, .length_bytes = n, .patch = true };
+	struct wire_block_end end = { WIRE_BLOCK_GOOD, 0 };
+
+	memcpy(form, content(offset, n), n);
+	b.packed_bytes = omit == 0 ? 0 : wire_patch_gather(form, n, omit);
+	put_u64(form + b.packed_bytes, omit);
+	b.packed_bytes += WIRE_OMIT_BYTES;
+	wire_block_encode(out, &b);
+	end.check = hash_check(out + WIRE_HEADER_BYTES, hash_content(content(offset, n), n));
+	wire_block_end_encode(form + b.packed_bytes, &end);
+	peer_try_send(p, out, WIRE_BLOCK_HEAD_BYTES + b.packed_bytes + WIRE_BLOCK_END_BYTES);
+}
+
 void send_packed(struct peer *p, uint64_t id, uint64_t offset, uint32_t n, uint32_t form_n, uint8_t damage)
 {
 	static uint8_t out[WIRE_BLOCK_HEAD_BYTES + WIRE_CHUNK_BYTES + WIRE_BLOCK_END_BYTES];
 	uint8_t *form = out + WIRE_BLOCK_HEAD_BYTES;
 	size_t packed = ZSTD_compress(form, n - 1, content(offset, form_n), form_n, 9);
-	struct wire_block b = { id, offset, n, (uint32_t)packed };
+	struct wire_block b = { id, offset, n, (uint32_t)packed, false };
 	struct wire_block_end end = { WIRE_BLOCK_GOOD, 0 };
 
 	if (ZSTD_isError(packed))

@@ -74,6 +74,8 @@ void send_entry(struct peer *p, uint8_t type, uint64_t id, uint64_t parent, cons
 /* A block of the test's own content; `good`: with the right check. The other end may close meanwhile. */
 void send_block(struct peer *p, uint64_t id, uint64_t offset, uint32_t n, bool good);
 /* The same in the compressed form of the first form_n bytes, with the check of all n. `damage` changes a byte. */
+/* Claims that the receiver has the pieces in `omit`. */
+void send_patch(struct peer *p, uint64_t id, uint64_t offset, uint32_t n, uint64_t omit);
 void send_packed(struct peer *p, uint64_t id, uint64_t offset, uint32_t n, uint32_t form_n, uint8_t damage);
 void send_file_end(struct peer *p, uint64_t id, uint64_t size);
 void send_dir_end(struct peer *p, uint64_t id);

@@ -98,7 +98,7 @@ static size_t ping(uint8_t *out, uint64_t tick)
 static const uint8_t *block(size_t *n)
 {
 	static uint8_t frame[WIRE_BLOCK_HEAD_BYTES + BLOCK_BYTES + WIRE_BLOCK_END_BYTES];
-	struct wire_block b = { 0x10002, 0, BLOCK_BYTES, 0 };
+	struct wire_block b = { 0x10002, 0, BLOCK_BYTES, 0, false };
 	struct wire_block_end end = { WIRE_BLOCK_GOOD, 42 };
 
 	wire_block_encode(frame, &b);

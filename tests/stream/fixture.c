@@ -45,6 +45,7 @@ static void on_received(void *arg, struct stream *s, struct stream_results *r)
 		sf.result[sf.n_results].id = r->of[i].id;
 		sf.result[sf.n_results].block = r->of[i].block;
 		sf.result[sf.n_results].what = r->of[i].what;
+		sf.result[sf.n_results].omitted_bytes = r->of[i].omitted_bytes;
 		sf.result[sf.n_results].hash = r->of[i].hash;
 		sf.result[sf.n_results].term = r->of[i].term;
 		if (r->of[i].why != NULL)
@@ -202,7 +203,7 @@ static void fill(uint8_t *p, uint64_t offset, uint32_t n)
 void sf_put_end(uint64_t id, uint64_t offset, uint32_t n, uint32_t status, uint64_t check_xor)
 {
 	static uint8_t frame[WIRE_BLOCK_HEAD_BYTES + WIRE_CHUNK_BYTES + WIRE_BLOCK_END_BYTES];
-	const struct wire_block b = { id, offset, n, 0 };
+	const struct wire_block b = { id, offset, n, 0, false };
 	struct wire_block_end end = { .status = status };
 
 	assert_in_range(n, 1, WIRE_CHUNK_BYTES);

@@ -30,6 +30,7 @@ struct sf {
 		uint64_t id;
 		uint32_t block;
 		enum rcv_block_result what;
+		uint32_t omitted_bytes;
 		uint64_t hash;
 		struct digest term;
 		struct ptcp_err why;   /* code 0: none */

@@ -34,7 +34,7 @@ static int teardown(void **state)
 
 static struct sink *found(uint64_t id, uint64_t offset, uint32_t n, bool *ok, struct wire_chunk *c)
 {
-	const struct wire_block f = { id, offset, n, 0 };
+	const struct wire_block f = { id, offset, n, 0, false };
 	struct sink *s = open_files_find(&files, &f, c, ok);
 
 	sink_unref(s); /* the table has references of its own */

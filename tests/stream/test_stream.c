@@ -215,7 +215,7 @@ static void waits_for_memory(void **state)
 static void a_peer_that_stalls(bool only_stream)
 {
 	uint8_t head[WIRE_BLOCK_HEAD_BYTES];
-	const struct wire_block b = { SF_ID, 0, 1000, 0 };
+	const struct wire_block b = { SF_ID, 0, 1000, 0, false };
 	const struct wire_grid grid = { 1000, CHUNK };
 	struct memory_claim other;
 	struct memory_budget *budget;

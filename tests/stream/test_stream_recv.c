@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <zstd.h>
 
+#include "core/byteorder.h"
 #include "store/hash.h"
 
 #define CHUNK WIRE_CHUNK_BYTES
@@ -198,7 +199,7 @@ static void unverified(void **state)
 static void put_packed(uint64_t offset, uint32_t n, uint32_t form_n, uint64_t check_xor)
 {
 	static uint8_t content[2 * CHUNK], frame[WIRE_BLOCK_HEAD_BYTES + CHUNK];
-	struct wire_block b = { SF_ID, offset, n, 0 };
+	struct wire_block b = { .id = SF_ID, .offset = offset, .length_bytes = n };
 	struct wire_block_end end = { WIRE_BLOCK_GOOD, 0 };
 	uint8_t tail[WIRE_BLOCK_END_BYTES];
 	uint32_t i;
@@ -214,13 +215,128 @@ static void put_packed(uint64_t offset, uint32_t n, uint32_t form_n, uint64_t ch
 	sf_put_raw(tail, sizeof tail);
 }
 
+/* A frame without some pieces of the test's content, the rest compressed or not, `more` bytes longer than it should
+ * be. */
+static void put_patch(uint64_t offset, uint32_t n, uint64_t omit, bool packed, int more)
+{
+	static uint8_t content[CHUNK], frame[WIRE_BLOCK_HEAD_BYTES + 2 * CHUNK];
+	struct wire_block b = { .id = SF_ID, .offset = offset, .length_bytes = n, .patch = true };
+	struct wire_block_end end = { WIRE_BLOCK_GOOD, 0 };
+	uint8_t tail[WIRE_BLOCK_END_BYTES], *data = frame + WIRE_BLOCK_HEAD_BYTES;
+	uint32_t i, rest;
+
+	for (i = 0; i < n; i++)
+		content[i] = sf_byte(offset + i);
+	memcpy(data, content, n);
+	rest = wire_patch_gather(data, n, omit);
+	if (packed) {
+		memcpy(data + CHUNK, data, rest);
+		rest = (uint32_t)ZSTD_compress(data, CHUNK, data + CHUNK, rest, 1);
+	}
+	b.packed_bytes = (uint32_t)((int)rest + more) + WIRE_OMIT_BYTES;
+	put_u64(data + b.packed_bytes - WIRE_OMIT_BYTES, omit);
+	wire_block_encode(frame, &b);
+	end.check = hash_check(frame + WIRE_HEADER_BYTES, hash_content(content, n));
+	wire_block_end_encode(tail, &end);
+	sf_put_raw(frame, WIRE_BLOCK_HEAD_BYTES + b.packed_bytes);
+	sf_put_raw(tail, sizeof tail);
+}
+
+/* The pieces that a patch lacks are taken from the part. */
+static void patches(void **state)
+{
+	static const uint64_t omit[] = { 1, UINT64_C(1) << 63, 0xff00ff, UINT64_MAX, UINT64_MAX - 2 };
+	unsigned i;
+
+	(void)state;
+	sf_start();
+	chunk(0);
+	chunk(1);
+	chunk(2);
+	chunk(3);
+	chunk(4);
+	sf_wait(&sf.n_results, 3);
+	for (i = 0; i < 10; i++) {
+		put_patch(0, CHUNK, omit[i / 2], i % 2 && omit[i / 2] != UINT64_MAX, 0);
+		chunk(1);
+		sf_wait(&sf.n_results, 4 + i);
+		expect_result(3 + i, 0, RCV_BLOCK_WRITTEN);
+		assert_int_equal(sf.result[3 + i].hash, sf_block_hash(0, grid.block_bytes));
+	}
+	put_patch(4 * CHUNK, 1000, 1, false, 0);
+	sf_wait(&sf.n_results, 14);
+	expect_result(13, 2, RCV_BLOCK_WRITTEN);
+	assert_int_equal(sf.result[13].omitted_bytes, 1000);
+	expect_content();
+}
+
+/* Without verification, too. */
+static void wrong_forms_of_patches(void **state)
+{
+	(void)state;
+	sf.o.verify = false;
+	sf_start();
+	put_patch(4 * CHUNK, 1000, 1, false, 0); /* there is no part */
+	chunk(0);
+	chunk(1);
+	put_patch(4 * CHUNK, 1000, 2, false, -900);
+	put_patch(4 * CHUNK, 1000, 0, false, -500);
+	sf_put(SF_ID, 0, CHUNK);
+	put_patch(CHUNK, CHUNK, 3, false, 1);
+	sf_put(SF_ID, 0, CHUNK);
+	put_patch(CHUNK, CHUNK, 3, false, -1);
+	sf_wait(&sf.n_results, 6);
+	expect_result(0, 2, RCV_BLOCK_BAD);
+	expect_result(1, 0, RCV_BLOCK_WRITTEN);
+	expect_result(2, 2, RCV_BLOCK_BAD);
+	expect_result(3, 2, RCV_BLOCK_BAD);
+	expect_result(4, 0, RCV_BLOCK_BAD);
+	expect_result(5, 0, RCV_BLOCK_BAD);
+}
+
+/* A patch of pieces that are not there, of none, of more than the chunk has, or of another length is a corrupt
+ * chunk. */
+static void wrong_patches(void **state)
+{
+	(void)state;
+	sf_start();
+	put_patch(4 * CHUNK, 1000, 1, false, 0); /* there is no part */
+	sf_wait(&sf.n_results, 1);
+	expect_result(0, 2, RCV_BLOCK_BAD);
+	sf_put(SF_ID, 0, CHUNK);
+	put_patch(CHUNK, CHUNK, 2, false, 0); /* not this piece */
+	sf_wait(&sf.n_results, 2);
+	expect_result(1, 0, RCV_BLOCK_BAD);
+	chunk(0);
+	chunk(1);
+	sf_wait(&sf.n_results, 3);
+	put_patch(4 * CHUNK, 1000, 2, false, -900);
+	put_patch(4 * CHUNK, 1000, 0, false, -500);
+	sf_put(SF_ID, 0, CHUNK);
+	put_patch(CHUNK, CHUNK, 3, false, 1);
+	sf_put(SF_ID, 0, CHUNK);
+	put_patch(CHUNK, CHUNK, 3, false, -1);
+	sf_wait(&sf.n_results, 7);
+	expect_result(3, 2, RCV_BLOCK_BAD);
+	expect_result(4, 2, RCV_BLOCK_BAD);
+	expect_result(5, 0, RCV_BLOCK_BAD);
+	expect_result(6, 0, RCV_BLOCK_BAD);
+	chunk(0);
+	chunk(1);
+	chunk(2);
+	chunk(3);
+	chunk(4);
+	sf_wait(&sf.n_results, 10);
+	expect_content();
+}
+
 /* Compressed chunks beside others, also of files that are not open; the hashes are of the data. */
 static void compressed_chunks(void **state)
 {
 	static uint8_t of_nobody[WIRE_BLOCK_HEAD_BYTES + 5 + WIRE_BLOCK_END_BYTES];
 
 	(void)state;
-	wire_block_encode(of_nobody, &(struct wire_block){ SF_ID + 5, 0, CHUNK, 5 });
+	wire_block_encode(of_nobody, &(struct wire_block){ .id = SF_ID + 5, .length_bytes = CHUNK, .packed_bytes = 5 });
 	sf_start();
 	put_packed(0, CHUNK, CHUNK, 0);
 	chunk(1);
@@ -281,7 +397,7 @@ static void void_blocks(void **state)
 static void malformed_frames(void **state)
 {
 	uint8_t head[WIRE_BLOCK_HEAD_BYTES];
-	const struct wire_block b = { SF_ID, 0, CHUNK, 0 };
+	const struct wire_block b = { SF_ID, 0, CHUNK, 0, false };
 
 	(void)state;
 	wire_block_encode(head, &b);
@@ -368,7 +484,7 @@ static void too_many_bytes(void **state)
 static void cut_short(void **state)
 {
 	uint8_t head[WIRE_BLOCK_HEAD_BYTES];
-	const struct wire_block b = { SF_ID, 0, CHUNK, 0 };
+	const struct wire_block b = { SF_ID, 0, CHUNK, 0, false };
 	struct mono from, until;
 
 	(void)state;
@@ -419,6 +535,7 @@ int main(void)
 		recv_test(whole_blocks), recv_test(chunks_out_of_order), recv_test(abandoned_blocks),
 		recv_test(frames_outside_the_grid), recv_test(corrupt_chunks), recv_test(corrupt_data_is_not_written),
 		recv_test(unverified), recv_test(compressed_chunks), recv_test(wrong_compressed_chunks),
+		recv_test(patches), recv_test(wrong_patches), recv_test(wrong_forms_of_patches),
 		recv_test(void_blocks), recv_test(malformed_frames),
 		recv_test(unknown_files_are_discarded), recv_test(unknown_files_are_queried), recv_test(too_many_bytes),
 		recv_test(cut_short), recv_test(many_small_files),

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/byteorder.h"
 #include "store/hash.h"
 
 #define CHUNK WIRE_CHUNK_BYTES
@@ -68,6 +69,7 @@ static void add(struct stream_job *job, struct source *s, uint32_t block, uint64
 static void read_all(void *p, size_t n) { assert_int_equal(recv(sf.peer, p, n, MSG_WAITALL), n); }
 
 static uint32_t packed_bytes; /* of the latest frame */
+static uint64_t omitted;      /* its pieces that were left out; these bytes are not examined */
 
 /* The next frame; returns its status. */
 static uint32_t expect_frame(uint64_t offset, uint32_t n)
@@ -89,7 +91,16 @@ static uint32_t expect_frame(uint64_t offset, uint32_t n)
 	if (end.status == WIRE_BLOCK_VOID)
 		return end.status;
 	packed_bytes = b.packed_bytes;
-	if (b.packed_bytes > 0)
+	omitted = b.patch ? get_u64(data + b.packed_bytes - WIRE_OMIT_BYTES) : 0;
+	if (b.patch && b.packed_bytes - WIRE_OMIT_BYTES < wire_patch_bytes(n, omitted))
+		assert_int_equal(packing_unpack(NULL, data, b.packed_bytes - WIRE_OMIT_BYTES, wire_patch_bytes(n,
+		    omitted)), 0);
+	if (b.patch) {
+		wire_patch_spread(data, n, omitted);
+		for (i = 0; i < n; i++)
+			if (omitted >> i / WIRE_BLOCK_PIECE_BYTES & 1)
+				data[i] = sf_byte(offset + i);
+	} else if (b.packed_bytes > 0)
 		assert_int_equal(packing_unpack(NULL, data, b.packed_bytes, n), 0);
 	for (i = 0; i < n; i++)
 		if (data[i] != sf_byte(offset + i))
@@ -123,6 +134,39 @@ static void a_job(void **state)
 		assert_memory_equal(&sf.sent.term[i], &term, sizeof term);
 	}
 	assert_int_equal(stream_moved(sf.stream), 3 * (WIRE_BLOCK_HEAD_BYTES + CHUNK + WIRE_BLOCK_END_BYTES));
+}
+
+/* Without pieces that the receiver has; the hash, the term and the check are of the whole block. */
+static void patches(void **state)
+{
+	static const uint64_t omit[] = { 1, UINT64_C(1) << 63, 0xff00ff, UINT64_MAX, UINT64_MAX - 2 };
+	const struct wire_grid g = { CHUNK + 5000, CHUNK };
+	struct stream_job *job;
+	struct digest term;
+	unsigned i, packs;
+
+	(void)state;
+	source = listed("from", g.size_bytes);
+	assert_int_equal(packing_new(&sf.o.packing, 1, NULL, NULL), 0);
+	for (packs = 0; packs < 2; packs++) {
+		packing_set(sf.o.packing, packs);
+		sf.n_sent = 0;
+		sf_start();
+		for (i = 0; i < 6; i++) {
+			job = new_job();
+			add(job, source, i == 5, i == 5 ? CHUNK : 0, i == 5 ? 5000 : CHUNK);
+			job->job.extent[0].omit = i == 5 ? 2 : omit[i];
+			stream_send(sf.stream);
+			assert_int_equal(expect_frame(i == 5 ? CHUNK : 0, i == 5 ? 5000 : CHUNK), WIRE_BLOCK_GOOD);
+			assert_true(omitted == (i == 5 ? 2 : omit[i]) && packed_bytes >= WIRE_OMIT_BYTES);
+			sf_wait(&sf.n_sent, i + 1);
+			term = sf_term(g, i == 5);
+			assert_memory_equal(&sf.sent.term[0], &term, sizeof term);
+		}
+		sf_stop();
+	}
+	packing_free(sf.o.packing);
+	sf.o.packing = NULL;
 }
 
 /* A block longer than a chunk has a frame for each chunk. */
@@ -378,7 +422,7 @@ static void the_peer_closes(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		send_test(a_job), send_test(a_large_block), send_test(compressed),
+		send_test(a_job), send_test(a_large_block), send_test(compressed), send_test(patches),
 		send_test(unverified), send_test(an_unreadable_file),
 		send_test(a_file_that_shrinks), send_test(an_unverified_file_that_shrinks), send_test(in_order),
 		send_test(jobs), send_test(unexpected_data), send_test(joined), send_test(not_joined),

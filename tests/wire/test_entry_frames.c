@@ -364,24 +364,48 @@ static void hashes_golden(void **state)
 		{ "an end that wraps", "hashes", 8, "fffffffe", false },
 		{ "fewer than there are", "hashes", 12, "0001", false },
 		{ "more than there are", "hashes", 12, "0003", false },
+		{ "slot out of range", "pieces", 0, "0000000000014000", false },
+		{ "fewer than there are", "pieces", 12, "0001", false },
+		{ "more than there are", "pieces", 12, "0003", false },
+		{ "no block", "split", 12, "00000000", false },
+		{ "an end that wraps", "split", 8, "ffffffff", false },
+		{ "slot out of range", "patch", 0, "0000000000014000", false },
+		{ "no piece", "patch", 12, "0000000000000000", false },
+		{ "all pieces", "patch", 12, "ffffffffffffffff", true },
 	};
 	static const struct payload whole[] = {
 		{ "no hash", WIRE_HASHES, "0000000000010002 00000005 0000", false },
-		{ "half a hash", WIRE_HASHES, "0000000000010002 00000005 0001 11223344", false },
-		{ "a hash", WIRE_HASHES, "0000000000010002 00000005 0001 1122334455667788", true },
-		{ "a hash and a byte", WIRE_HASHES, "0000000000010002 00000005 0001 112233445566778899", false },
+		{ "half a hash", WIRE_HASHES, "0000000000010002 00000005 0001 1122334455667788", false },
+		{ "a hash", WIRE_HASHES, "0000000000010002 00000005 0001 112233445566778801234567", true },
+		{ "a hash and a byte", WIRE_HASHES, "0000000000010002 00000005 0001 11223344556677880123456789",
+		    false },
+		{ "no piece", WIRE_PIECES, "0000000000010002 00000005 0000", false },
+		{ "too many pieces", WIRE_PIECES, "0000000000010002 00000005 0041 112233445566778801234567", false },
 	};
-	static const uint8_t two[16] = { 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88,
-		0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff, 0 };
+	static const struct block_sum sums[] = { { 0x1122334455667788, 0x01234567 }, { 0x99aabbccddeeff00,
+	    0x89abcdef } };
+	uint8_t two[2 * WIRE_HASH_BYTES], f[WIRE_HASHES_MAX_BYTES];
 	const struct wire_hashes hashes = { ID, 5, 2, { two, sizeof two } };
-	uint8_t f[WIRE_HASHES_MAX_BYTES];
+	const struct wire_blocks split = { .id = ID, .first = 5, .count = 64 };
+	const struct wire_patch patch = { ID, 5, 0x80000000000000ff };
 	struct wire_hashes d;
-	struct span in = check_golden("hashes", f, wire_hashes_encode(f, &hashes));
+	struct wire_patch p;
+	struct span in;
 
 	(void)state;
+	wire_hash_encode(two, sums[0]);
+	wire_hash_encode(two + WIRE_HASH_BYTES, sums[1]);
+	assert_int_equal(wire_hash_decode(two + WIRE_HASH_BYTES).head, sums[1].head);
+	in = check_golden("hashes", f, wire_hashes_encode(f, &hashes));
 	assert_int_equal(wire_hashes_decode(&d, in, NULL), 0);
 	assert_true(d.id == ID && d.first == 5 && d.n == 2 && d.hashes.n == sizeof two);
 	assert_memory_equal(d.hashes.p, two, sizeof two);
+	drop(in);
+	drop(check_golden("pieces", f, wire_pieces_encode(f, &hashes)));
+	drop(check_golden("split", f, wire_split_encode(f, &split)));
+	in = check_golden("patch", f, wire_patch_encode(f, &patch));
+	assert_int_equal(wire_patch_decode(&p, in, NULL), 0);
+	assert_true(p.id == ID && p.block == 5 && p.omit == patch.omit);
 	drop(in);
 	CHECK(cases, check_patches);
 	CHECK(whole, check_payloads);

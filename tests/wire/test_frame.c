@@ -197,7 +197,8 @@ static void limits_are_the_largest_payloads(void **state)
 #define X(name, number, max)                                                   \
 	if (number != WIRE_HELLO && number != WIRE_OPEN && number != WIRE_SELECT && number != WIRE_OPENED && \
 	    number != WIRE_ENTRY && number != WIRE_READ && number != WIRE_SUM && \
-	    number != WIRE_MANAGE && number != WIRE_HASHES && number != WIRE_SEND && number != WIRE_SENT && \
+	    number != WIRE_MANAGE && number != WIRE_HASHES && number != WIRE_PIECES && number != WIRE_SEND && \
+	    number != WIRE_SENT && \
 	    number != WIRE_WROTE && number != WIRE_BLOCK) \
 		assert_int_equal(largest_payload(&wire_layouts[number]), max); \
 	assert_int_equal(WIRE_##name##_MAX_BYTES, WIRE_HEADER_BYTES + (max));
@@ -341,9 +342,9 @@ static void every_field_is_listed(void **state)
 
 	(void)state;
 #define X(name, number, max)                                                   \
-	shared = number == WIRE_NEED || number == WIRE_HOLE || number == WIRE_MATCH; \
+	shared = number == WIRE_NEED || number == WIRE_HOLE || number == WIRE_MATCH || number == WIRE_SPLIT; \
 	snprintf(title, sizeof title, "| offset | field of %s |", shared || \
-	    number == WIRE_HAVE ? "NEED, HAVE, HOLE and MATCH" : #name); \
+	    number == WIRE_HAVE ? "NEED, HAVE, HOLE, MATCH and SPLIT" : #name); \
 	if ((table = strstr(text, title)) == NULL) {                           \
 		snprintf(title, sizeof title, "\n### %s (%d)\n", #name, number); \
 		if ((at = strstr(text, title)) != NULL)                        \
@@ -521,7 +522,7 @@ static void header_of_every_type(void **state)
 
 static void block_golden(void **state)
 {
-	const struct wire_block b = { 0x10002, 262144, 5, 0 };
+	const struct wire_block b = { .id = 0x10002, .offset = 262144, .length_bytes = 5 };
 	const struct wire_block_end end = { WIRE_BLOCK_GOOD, 0x0123456789abcdef };
 	uint8_t f[SAMPLE_MAX_BYTES], *copy;
 	struct wire_block d = { 0 };
@@ -580,6 +581,12 @@ static void block_rules(void **state)
 		    "00000003 aabbcc 00000000 00000000 0000000000000000", true },
 		{ "compressed to its own length", WIRE_BLOCK, "0000000000010002 0000000000000000 00000003"
 		    "00000003 aabbcc 00000000 00000000 0000000000000000", false },
+		{ "a patch without a piece", WIRE_BLOCK, "0000000000010002 0000000000000000 00040000"
+		    "80000008 ffffffffffffffff 00000000 00000000 0000000000000000", true },
+		{ "a patch that does not tell the pieces", WIRE_BLOCK, "0000000000010002 0000000000000000 00040000"
+		    "80000007 ffffffffffffff 00000000 00000000 0000000000000000", false },
+		{ "a patch as long as the block", WIRE_BLOCK, "0000000000010002 0000000000000000 00000008"
+		    "80000008 ffffffffffffffff 00000000 00000000 0000000000000000", false },
 		{ "compressed to more", WIRE_BLOCK, "0000000000010002 0000000000000000 00000002"
 		    "00000003 aabbcc 00000000 00000000 0000000000000000", false },
 		{ "compressed from more than a chunk", WIRE_BLOCK, "0000000000010002 0000000000000000 00040001"
@@ -593,15 +600,43 @@ static void block_rules(void **state)
 	check_payloads(whole, sizeof whole / sizeof *whole);
 
 	/* Another frame of the same length is no block. */
-	wire_block_encode(f, &(struct wire_block){ 0x10002, 0, 5, 0 });
+	wire_block_encode(f, &(struct wire_block){ .id = 0x10002, .length_bytes = 5 });
 	f[0] = WIRE_ENTRY;
 	assert_int_equal(wire_block_decode(&d, f, NULL), PTCP_EPROTO);
+}
+
+static void pieces_of_blocks(void **state)
+{
+	static uint8_t data[WIRE_CHUNK_BYTES], was[WIRE_CHUNK_BYTES];
+	static const struct { uint32_t n; uint64_t omit; uint32_t rest; bool fits; } cases[] = {
+		{ WIRE_CHUNK_BYTES, UINT64_MAX, 0, true }, { WIRE_CHUNK_BYTES, 1, WIRE_CHUNK_BYTES - 4096, true },
+		{ WIRE_CHUNK_BYTES, UINT64_C(1) << 63, WIRE_CHUNK_BYTES - 4096, true }, { 1, 1, 0, true }, { 1, 2, 1,
+		    false },
+		{ 4096, 2, 4096, false }, { 4097, 2, 4096, true }, { 4097, 1, 1, true }, { 4097, 5, 1, false },
+		{ 10000, 5, 4096, true }, { 10000, 2, 5904, true },
+	};
+	uint32_t i, k;
+
+	(void)state;
+	for (k = 0; k < sizeof data; k++)
+		was[k] = (uint8_t)(k * 7 + k / 4096);
+	for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+		assert_int_equal(wire_omit_fits(cases[i].omit, cases[i].n), cases[i].fits);
+		assert_int_equal(wire_patch_bytes(cases[i].n, cases[i].omit), cases[i].rest);
+		memcpy(data, was, sizeof data);
+		assert_int_equal(wire_patch_gather(data, cases[i].n, cases[i].omit), cases[i].rest);
+		memset(data + cases[i].rest, 0, cases[i].n - cases[i].rest);
+		wire_patch_spread(data, cases[i].n, cases[i].omit);
+		for (k = 0; k < cases[i].n; k++)
+			assert_true((cases[i].omit >> k / 4096 & 1) != 0 || data[k] == was[k]);
+		assert_memory_equal(data + cases[i].n, was + cases[i].n, sizeof data - cases[i].n);
+	}
 }
 
 static void largest_block(void **state)
 {
 	const struct wire_block b = { UINT64_C(0xffffffffffff3fff), WIRE_FILE_MAX - WIRE_CHUNK_BYTES,
-		WIRE_CHUNK_BYTES, 0 };
+		WIRE_CHUNK_BYTES, 0, false };
 	const struct wire_block_end end = { WIRE_BLOCK_VOID, UINT64_MAX };
 	uint8_t *f = malloc(RECODE_MAX_BYTES);
 	size_t n;
@@ -716,7 +751,7 @@ static void grid_of_impossible_sizes(void **state)
 
 static bool chunk_at(struct wire_chunk *c, uint64_t size, uint64_t offset, uint32_t n)
 {
-	const struct wire_block b = { 0x10002, offset, n, 0 };
+	const struct wire_block b = { .id = 0x10002, .offset = offset, .length_bytes = n };
 
 	return wire_chunk_find(c, &b, wire_grid_of(size));
 }
@@ -792,7 +827,7 @@ int main(void)
 		cmocka_unit_test(header_of_every_type),
 		cmocka_unit_test(block_golden),
 		cmocka_unit_test(block_rules),
-		cmocka_unit_test(largest_block),
+		cmocka_unit_test(largest_block), cmocka_unit_test(pieces_of_blocks),
 		cmocka_unit_test(grid_of_known_sizes),
 		cmocka_unit_test(grid_of_impossible_sizes),
 		cmocka_unit_test(chunks),
