@@ -60,8 +60,8 @@ static bool is_wanted(const struct log_args *a, const json_t *j)
 	    strcmp(a->client, text_of(j, "name")) == 0 || strcmp(a->client, text_of(j, "client")) == 0);
 }
 
-/* Words for each kind of work, as the manual lists them; numbers of entries, if there are some (`one`), and whether their
- * bytes are told. */
+/* Words for each kind of work, as the manual lists them; numbers of entries, if there are some (`one`), and
+ * whether their bytes are told. */
 static const struct {
 	const char *work, *done, *one, *many;
 	bool bytes;
@@ -93,7 +93,7 @@ static void print_work(const json_t *j)
 	for (i = 0; i < sizeof works / sizeof *works; i++)
 		if (strcmp(work, works[i].work) == 0)
 			break;
-	if (i == sizeof works / sizeof *works) { /* of another version */
+	if (i == sizeof works / sizeof *works) { /* a word of another version */
 		printf("%s", text_escape(shown, sizeof shown, work));
 		return;
 	}

@@ -41,7 +41,7 @@ static bool install_is_static(const char *path)
 	return n > 0 && (size_t)n == head.e_phnum * sizeof *segment && !interpreted;
 }
 
-/* This executable, or a static one beside it. */
+/* This executable, or a static executable in the same folder. */
 static int find(const char **path, struct ptcp_err *e)
 {
 	static const char *const places[] = { "%s/ptcp-static", "%s/static/ptcp", "%s/../libexec/ptcp/ptcp" };

@@ -42,7 +42,7 @@ int serve_log_level(const struct serve_args *a);
 
 /* ---- serve_metrics.c ---- */
 
-#define METRICS_CLIENTS 256
+enum { METRICS_CLIENTS = 256 };
 
 /* Finished sessions of a client since the start; the last entry is that of all further clients together. */
 struct client_metrics {

@@ -588,7 +588,7 @@ static int run_transfer(struct transfer_args *a, struct output *out, transfer_ne
 	return r;
 }
 
-/* Options about which files are received, and what becomes of those that exist. */
+/* Options about the choice of received files, and the fate of existing files. */
 static bool has_rules(const struct ptcp_transfer_opts *o)
 {
 #define IS_ON(member, ...) || o->member

@@ -245,8 +245,9 @@ int ptcp_manage_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, 
 	if ((r = remote_job_new_task(&t, o, e)) < 0)
 		return r;
 	h = t->remote_job;
-	if ((r = options_check_files(&t->o, false, e)) == 0 && (r = manage_take_opts(&h->manage, op, n, m, e)) == 0 && (r = remote_job_take_urls(t, urls, n, e)) == 0 &&
-	    (r = task_name_target(t, e)) == 0) {
+	if ((r = options_check_files(&t->o, false, e)) == 0 &&
+	    (r = manage_take_opts(&h->manage, op, n, m, e)) == 0 &&
+	    (r = remote_job_take_urls(t, urls, n, e)) == 0 && (r = task_name_target(t, e)) == 0) {
 		h->request = JOB_FRAMES_MANAGE_REQUESTED;
 		h->op = op;
 		if (op == PTCP_LIST && n == 1 && (h->manage.literal || !expand_has_wildcard(t->target.path)))

@@ -21,7 +21,7 @@ struct path_group;
  * most. */
 struct path_group *path_group_join(const char *dir, const struct history_key *key, enum stream_member_kind kind,
     double budget_ratio, struct ptcp_err *e);
-/* Members that were there before, of any kind. */
+/* Earlier members, of any kind. */
 unsigned path_group_others(const struct path_group *g);
 /* The member begins to send with this congestion control, or continues with another. True: the member leads; otherwise
  * it follows until the leader ends. */

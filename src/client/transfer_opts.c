@@ -168,7 +168,8 @@ int options_check(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 static const size_t of_files[] = {
 	PTCP_OPTIONS_CONNECTION(AT_SWITCH, AT_SWITCH, AT_VALUE, AT_TEXTS)
 	PTCP_OPTIONS_RETRIES(AT_SWITCH, AT_SWITCH, AT_VALUE, AT_TEXTS)
-	AT(ssh), AT(remote.ptcp), AT(remote.port), AT(remote.port_or_any), AT(config_dir), AT(state_dir), AT(family), AT(event), AT(trust)
+	AT(ssh), AT(remote.ptcp), AT(remote.port), AT(remote.port_or_any), AT(config_dir), AT(state_dir), AT(family),
+	AT(event), AT(trust)
 };
 static const size_t of_writing[] = { AT(fsync), AT(no_mkpath), AT(older.exclusive), AT(older.if_match) };
 

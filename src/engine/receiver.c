@@ -86,7 +86,7 @@ static void take_waiters(struct rcv_entry *f, struct list *to)
 	}
 }
 
-/* The caller does not know the name of an entry that has failed: then nobody knows what its directory should have. */
+/* The caller does not know the name of an entry that has failed: then the entries of its directory are unknown. */
 static void lack(struct rcv *r, struct rcv_entry *parent)
 {
 	if (parent != NULL)

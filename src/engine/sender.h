@@ -173,9 +173,9 @@ void snd_read(struct snd *s, unsigned stream, uint64_t id, uint32_t block, struc
     const struct ptcp_err *why, struct mono now);
 void snd_checked(struct snd *s, uint64_t id, const struct ptcp_err *why);
 void snd_compared(struct snd *s, uint64_t id, struct digest digest, const struct ptcp_err *why);
-/* The sums of the next n blocks that hash() requested, at most WIRE_HASHES_MAX; or the source cannot be read. */
+/* The sums of the next n blocks of hash(), at most WIRE_HASHES_MAX; or the source cannot be read. */
 void snd_hashed(struct snd *s, uint64_t id, const struct block_sum *sum, uint32_t n, const struct ptcp_err *why);
-/* The sums of all n pieces of the block that pieces() requested. */
+/* The sums of all n pieces of the block of pieces(). */
 void snd_pieces(struct snd *s, uint64_t id, const struct block_sum *sum, uint32_t n, const struct ptcp_err *why);
 /* Whether the entry waits for snd_compared(), snd_checked(), snd_hashed() or snd_pieces(). */
 bool snd_awaits_digest(const struct snd *s, uint64_t id);

@@ -61,7 +61,7 @@ struct snd_entry {
 	struct range match[2];          /* hashes requested: what is being hashed, and what follows; count 0: nothing */
 	uint32_t match_end;             /* earlier blocks are hashed no more */
 	struct ranges split;            /* blocks whose pieces are to be hashed, */
-	uint32_t split_end;             /* none of them, nor any further, before this one */
+	uint32_t split_end;             /* end of the last request */
 	struct ranges again;            /* lost or requested, to be sent next */
 	unsigned n_regions;             /* number of lanes with a region of the file */
 	uint64_t region_blocks;         /* number of blocks in these regions */

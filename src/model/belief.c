@@ -137,8 +137,8 @@ static double kept_full(const struct evidence_level *l, const struct evidence *e
 
 /* Facts of a level that no hypothesis changes. */
 struct level_errors {
-	struct variance alone, beside; /* of the rate, on an idle path and beside competing flows */
-	struct variance lost;          /* of the rate that losses explain */
+	struct variance alone, beside; /* variances of the rate, on an idle path and beside competing flows */
+	struct variance lost;          /* variance of the rate from losses */
 	double full;                   /* kept_full() */
 	double most;                   /* no hypothesis has more from the rates of this level and the following ones */
 };

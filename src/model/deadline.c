@@ -115,7 +115,7 @@ bool deadline_step(struct deadline *d, const struct deadline_step *s)
 	bool changed;
 
 	d->mode_s += s->interval_s;
-	/* What the other mode had delivered says nothing about this one. */
+	/* The rates of the other mode say nothing here. */
 	weight = fmax(weight, s->interval_s / fmax(d->mode_s, s->interval_s));
 	d->recent_bps += weight * (s->delivered_bps - d->recent_bps);
 	changed = d->mode == DEADLINE_YIELDS ? yields(d, s, bps) : competes(d, s, bps);

@@ -105,7 +105,7 @@ struct stream_control_sample {
  * count may have changed. */
 bool stream_control_movers(struct stream_control *s, unsigned movers);
 
-/* Another number of transfers whose streams these are, and another budget for all of them. Impact is relative to one
+/* Another number of transfers with these streams, and another budget for all. Impact is relative to one
  * stream each. What is known of the path remains. True: the requested stream count changed. */
 bool stream_control_members(struct stream_control *s, unsigned members, double budget_ratio);
 

@@ -19,7 +19,7 @@ static void launcher_free(struct launcher *l)
 	free(l);
 }
 
-/* The commands of many hosts often have one cause, which is shown once. */
+/* The commands of many hosts often fail for the same cause, shown once. */
 static bool said_by_another(const struct launcher *l)
 {
 	const struct launcher *other;

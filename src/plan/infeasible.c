@@ -97,7 +97,8 @@ void infeasible_unreachable(struct sandbox *run, const struct graph *n, bool slo
 
 	for (h = 0; h < n->nhosts; h++)
 		if (n->host[h].data > 0 && !can[h])
-			sandbox_fail(run, PTCP_EINFEASIBLE, "source %s cannot reach %s: %s (add a link, raise a rate of 0, or "
+			sandbox_fail(run, PTCP_EINFEASIBLE,
+			    "source %s cannot reach %s: %s (add a link, raise a rate of 0, or "
 			    "'relay: true' for hosts that may forward)", graph_name(n, h),
 			    graph_name(n, n->dest), explain_unreachable(run, n, h, slots, why, sizeof why));
 }

@@ -1,4 +1,4 @@
-/* Attributes of entries: which ones a session sends, and which ones this end accepts. */
+/* Attributes of entries: attributes of a session, and attributes accepted here. */
 #ifndef SESSION_ATTRIBUTES_H
 #define SESSION_ATTRIBUTES_H
 

@@ -1,4 +1,4 @@
-/* Joined connections of the acceptor's end: which connection belongs to which stream of which session. */
+/* Joined connections of the acceptor's end: the stream and the session of each connection. */
 #include <string.h>
 
 #include "conn/join_proof.h"

@@ -1,6 +1,6 @@
 /* Blocks of another version, in the part or in the file to be replaced: hashes of the sender are requested in windows,
- * two at a time, and compared step by step (verify_queue.c). Between blocks that were found, the pieces of the others
- * are looked for in the same way. */
+ * two at a time, and compared step by step (verify_queue.c). Between found blocks, pieces of the others are looked for
+ * in the same way. */
 #include <stdlib.h>
 
 #include "core/bitmap.h"
@@ -23,7 +23,7 @@ struct match_window {
 
 enum { GAP_BLOCKS_MAX = 1024 }; /* blocks of a file at once: their hashes take 1 MiB */
 
-/* Blocks that were not found as a whole: the hashes of their pieces are requested. */
+/* Blocks not found as a whole: the hashes of their pieces are requested. */
 struct match_gap {
 	struct match_gap *next;
 	uint32_t first, n, got; /* got: number of blocks with hashes */

@@ -259,7 +259,7 @@ bool streams_tcpinfo(const struct session *sess, unsigned number, struct tcpinfo
 
 /* ---- Operations for streams ---- */
 
-/* A path that drops large packets delivers nothing by any of its streams. */
+/* A path without large packets delivers nothing on all its streams. */
 static void suspect(struct session *sess, const struct stream *s)
 {
 	struct mtu_lost lost = *stream_lost(s);

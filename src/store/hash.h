@@ -37,7 +37,7 @@ uint64_t block_hash_end(const struct block_hash *h);
 enum {
 	HASH_PIECE_BYTES = 4096,     /* a chunk has at most 64 pieces */
 	HASH_HEAD_BYTES = 1024,
-	HASH_HEAD_FACTOR = 747796405 /* 5 modulo 8, so that its powers have the longest period */
+	HASH_HEAD_FACTOR = 747796405 /* 5 modulo 8: the powers have the longest period */
 };
 /* Of HASH_HEAD_BYTES at p. */
 uint32_t hash_head(const uint8_t *p);

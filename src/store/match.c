@@ -179,8 +179,7 @@ static uint64_t allowance(const struct matching *m, uint64_t most)
 	return left < most ? left : most;
 }
 
-/* The end of the last block found, or, behind blocks that were received without comparison, the place of `block`,
- * roughly. */
+/* The end of the last block found, or, behind blocks received without comparison, the place of `block`, roughly. */
 static uint64_t begin_of(const struct matching *m, uint32_t block)
 {
 	const struct sink_moved *at = &m->s->moved;

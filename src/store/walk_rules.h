@@ -34,9 +34,9 @@ void walk_rules_fini(struct walk_rules *w);
  * threads. */
 int walk_rules_enter(struct walk_rules *w, struct level_rules *l, const struct level_rules *up, struct dir *d,
     bool added, struct ptcp_err *why);
-/* 1: the rules leave `name` in d out of the walk (in NULL: an added entry); 0; negative if the rules are unknown. With a
- * base, the walk reports all names, and left_out[] tells whether the rules leave `name` out, and out of a directory that is
- * being removed. */
+/* 1: the rules leave `name` in d out of the walk (in NULL: an added entry); 0; negative if the rules are unknown.
+ * With a base, the walk reports all names, and left_out[] tells whether the rules leave `name` out, and out of a
+ * directory that is being removed. */
 int walk_rules_judge(struct walk_rules *w, const struct level_rules *in, struct dir *d, const char *name, bool is_dir,
     bool left_out[2], struct ptcp_err *why);
 

@@ -200,7 +200,7 @@ static void write_free(struct stream *s, struct stream_write *w)
 		stream_memory_give_buf(s, w->buf);
 	w->buf = NULL;
 	s->writes.n--;
-	s->writes.alone = false; /* this was the only one, if it is set */
+	s->writes.alone = false; /* set by the only write */
 }
 
 static void report_failed(struct stream *s, const struct stream_write *w)

@@ -216,7 +216,8 @@ static void deadlines(void **state)
 		output_event(&o, &ev);
 		d.possible = false;
 		capture_end(&cap);
-		assert_string_equal(cap.err, json ? "ptcp: warning: too late\nptcp: too late\n" : "ptcp: warning: too late\n");
+		assert_string_equal(cap.err,
+		    json ? "ptcp: warning: too late\nptcp: too late\n" : "ptcp: warning: too late\n");
 	}
 	assert_memory_equal(cap.out, "{\"at\":1795981251,\"possible\":false,\"streams\":3,\"floor_bps\":null,"
 	    "\"impact_percent\":7.0,\"end\":1795981336,\"event\":\"deadline\",\"text\":\"too late\","
@@ -356,7 +357,8 @@ static void files_per_second(void **state)
 	assert_string_equal(story_files(text, sizeof text, &s, &r),
 	    "sent 20000 files, 40.0 MB in 4.00 s, 5000 files/s, 80.0 Mbit/s, 4 streams");
 	r.progress.files = 40;
-	assert_string_equal(story_files(text, sizeof text, &s, &r), "sent 40 files, 40.0 MB in 4.00 s, 80.0 Mbit/s, 4 streams");
+	assert_string_equal(story_files(text, sizeof text, &s, &r),
+	    "sent 40 files, 40.0 MB in 4.00 s, 80.0 Mbit/s, 4 streams");
 	r.progress.files = 20000;
 	r.seconds = .5;
 	assert_string_equal(story_files(text, sizeof text, &s, &r), "sent 20000 files, 40.0 MB in 0.50 s, 4 streams");

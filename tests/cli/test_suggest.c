@@ -63,7 +63,8 @@ static void habits(void **state)
 	assert_null(suggest_command("send"));
 }
 
-/* No misspelling of any option leads to one that removes files: letters left out, doubled, swapped, replaced, words cut off
+/* No misspelling of any option leads to one that removes files: letters left out, doubled, swapped, replaced, words
+ * cut off
  * or joined. */
 static void tries(const struct command *c, const char *name)
 {
@@ -77,9 +78,11 @@ static void tries(const struct command *c, const char *name)
 		return;
 	snprintf(line, sizeof line, "--%s", name);
 	r = options_parse(c, 1, argv, NULL, &operands, NULL, &e);
-	if (r >= 0 || (near = strstr(e.msg, "did you mean --")) == NULL || sscanf(near, "did you mean --%63[a-z0-9-]", found) != 1)
+	if (r >= 0 || (near = strstr(e.msg, "did you mean --")) == NULL || sscanf(near,
+	    "did you mean --%63[a-z0-9-]", found) != 1)
 		return;
-	if (strstr(found, "delete") != NULL || strstr(found, "remove") != NULL || (strcmp(found, "recursive") == 0 && strcmp(c->name, "rm") == 0))
+	if (strstr(found, "delete") != NULL || strstr(found, "remove") != NULL || (strcmp(found, "recursive") == 0 &&
+	    strcmp(c->name, "rm") == 0))
 		fail_msg("ptcp %s --%s: did you mean --%s?", c->name, name, found);
 	n_suggested++;
 }

@@ -235,7 +235,8 @@ static void above(void **state)
 	assert_int_equal(filter_scope_read(up, 0, of_up, NULL) | filter_scope_read(own, 0, of_own, NULL), 0);
 #define BELOW(path) filter_includes(f, own, FILTER_SENDER, "t/" path, 2, 2, false, false)
 	assert_false(BELOW("a") || BELOW("b/c") || BELOW("x") || BELOW("y/x") || BELOW("e") || BELOW("g"));
-	assert_true(BELOW("t") && BELOW("d") && BELOW("f") && BELOW("c") && BELOW("y/a") && BELOW("y/e") && BELOW("y/g"));
+	assert_true(BELOW("t") && BELOW("d") && BELOW("f") && BELOW("c") && BELOW("y/a") && BELOW("y/e") &&
+	    BELOW("y/g"));
 #undef BELOW
 	filter_scope_free(own);
 	filter_scope_free(up);

@@ -324,7 +324,8 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(options), cmocka_unit_test(stripes), nf_test(the_words_of_a_mover),
-		nf_test(the_invitation_on_standard_input), nf_test(once_for_each_host), nf_test(one_cause), nf_test(a_host_that_fails),
+		nf_test(the_invitation_on_standard_input), nf_test(once_for_each_host), nf_test(one_cause),
+		    nf_test(a_host_that_fails),
 		nf_test(no_such_command), nf_test(the_command_fails), nf_test(nobody_joins_in_time),
 		nf_test(commands_end_with_the_set),
 	};

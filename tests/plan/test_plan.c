@@ -285,7 +285,8 @@ static void rates_of_zero(void **state)
 			"crosses the shared bottleneck 1, which" },
 		{ "", "", "", "0", "1Mbit/s", "1Mbit/s", "windows: [{link: K>D, from: 0s, rate: 0}]",
 			"none of its relays can reach D" },
-		{ "", "", "", "1Mbit/s", "0", "0", "windows: [{link: A>D, from: 0s, rate: 0}]", "its link to K never has" },
+		{ "", "", "", "1Mbit/s", "0", "0", "windows: [{link: A>D, from: 0s, rate: 0}]",
+		    "its link to K never has" },
 	};
 	char text[600];
 	struct got g;
@@ -294,14 +295,16 @@ static void rates_of_zero(void **state)
 
 	(void)state;
 	for (i = 0; i < sizeof places / sizeof *places; i++) {
-		snprintf(text, sizeof text, "destination: D\nhosts: {D: {address: d%s}, A: {data: 1MB%s}, K: {relay: true%s}}\n"
+		snprintf(text, sizeof text,
+		    "destination: D\nhosts: {D: {address: d%s}, A: {data: 1MB%s}, K: {relay: true%s}}\n"
 		    "links: [{from: A, to: D, rate: %s}, {from: A, to: K, rate: %s}, {from: K, to: D, rate: %s}]\n%s\n",
 		    places[i].dest, places[i].source, places[i].relay, places[i].direct, places[i].in, places[i].out,
 		    places[i].more);
 		for (m = 0; m <= PTCP_PLAN_PIPELINED; m++) {
 			g = plan_text(text, (enum ptcp_plan_method)m);
 			if (g.code != PTCP_EINFEASIBLE || strstr(g.msg, places[i].why) == NULL)
-				fail_msg("%s: %d, %s, without '%s':\n%s", ptcp_plan_method_name((enum ptcp_plan_method)m), g.code,
+				fail_msg("%s: %d, %s, without '%s':\n%s",
+				    ptcp_plan_method_name((enum ptcp_plan_method)m), g.code,
 				    g.msg, places[i].why, text);
 		}
 	}

@@ -588,7 +588,8 @@ int main(void)
 		fx_tree_test(only_what_differs), fx_tree_test(other_lengths), fx_tree_test(not_wanted),
 		fx_tree_test(the_old_file_changes), fx_tree_test(cut_off), fx_tree_test(parts_of_another_version),
 		fx_tree_test(holes), fx_tree_test(calls_fail), fx_tree_test(after_a_comparison),
-		fx_tree_test(written_in_place), fx_tree_test(given_up_in_place), fx_tree_test(another_in_place), fx_tree_test(locked_in_place),
+		fx_tree_test(written_in_place), fx_tree_test(given_up_in_place), fx_tree_test(another_in_place),
+		fx_tree_test(locked_in_place),
 	};
 	return cmocka_run_group_tests_name("store/match", tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ static bool has_rate(const struct story *s, const struct ptcp_result *r, uint64_
 	return r->seconds >= 1 && s->arrived_bytes > 0 && s->arrived_bytes >= sent_bytes / 2;
 }
 
-#define SMALL_BYTES 100000 /* of a file on average: below, a file costs more than its bytes */
+enum { SMALL_BYTES = 100000 }; /* average length of a file; the cost of a shorter file is not its bytes */
 
 double story_files_per_s(const struct ptcp_progress *g, double rate_bps)
 {
