@@ -200,8 +200,6 @@ static const struct opt send_options[] = {
 };
 static const struct opt recv_options[] = {
 	COPYING_OPTIONS
-	{ "range", 0, "FIRST-LAST|-NUMBER",
-	    "receive only these bytes of a file, the first one is 0; or its last NUMBER", set_range, 0, 0, 0 },
 	{ .name = NULL },
 };
 
@@ -213,7 +211,11 @@ static const struct opt digest_options[] = {
 	    AT(manifest), 0, 0 },
 	{ .name = NULL },
 };
-static const struct opt no_options[] = { { .name = NULL } };
+static const struct opt part_options[] = {
+	{ "range", 0, "FIRST-LAST|-NUMBER",
+	    "receive only these bytes of a file, the first one is 0; or its last NUMBER", set_range, 0, 0, 0 },
+	{ .name = NULL },
+};
 
 static const struct opt attribute_options[] = {
 	OPT_TRANSFER_ROWS(PTCP_OPTIONS_SYMLINKS)
@@ -670,7 +672,7 @@ static int run_recv(const struct command *c, int argc, char **argv)
 	GROUP_BRIEF("", paths_options), GROUP_BRIEF("Movers", mover_options), \
 	GROUPS_OF_HINTS, GROUP_END }
 static const struct opt_group send_groups[] = TRANSFER_GROUPS(send_options, digest_options);
-static const struct opt_group recv_groups[] = TRANSFER_GROUPS(recv_options, no_options);
+static const struct opt_group recv_groups[] = TRANSFER_GROUPS(recv_options, part_options);
 
 const struct command command_send = { "send", "[options] SRC... DEST", "send files and directories to a remote host",
 	run_send, send_groups, 1, INT_MAX, "needs a source and a destination" };
