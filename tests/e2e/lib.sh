@@ -232,9 +232,9 @@ done_testing() {
 as() {
 	local side=$1
 	shift
-	mkdir -p "$tmp/$side"
-	env LD_PRELOAD="$examiner${LD_PRELOAD:+:$LD_PRELOAD}" HOME="$tmp/$side" XDG_CONFIG_HOME="$tmp/$side/config" \
-		XDG_STATE_HOME="$tmp/$side/state" "$@"
+	[ -d "$tmp/$side" ] || mkdir -p "$tmp/$side"
+	LD_PRELOAD=$examiner${LD_PRELOAD:+:$LD_PRELOAD} HOME=$tmp/$side XDG_CONFIG_HOME=$tmp/$side/config \
+		XDG_STATE_HOME=$tmp/$side/state "$@"
 }
 
 config() { echo "$tmp/$1/config/ptcp"; }
