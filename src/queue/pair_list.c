@@ -1,11 +1,14 @@
 #include "queue/pair_list.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "core/err.h"
 #include "core/text.h"
@@ -96,6 +99,7 @@ struct batching {
 	void *names;
 	size_t bytes;
 	bool full;
+	const char *directory;
 };
 
 static int compare(const void *a, const void *b) { return strcmp(a, b); }
@@ -111,15 +115,26 @@ static bool fits(struct batching *g, char *const pair[2], size_t dir)
 	    strcmp(g->host, pair_host(host, pair[0])) == 0 && tfind(base_of(pair[0]), &g->names, compare) == NULL;
 }
 
+static bool is_missing(const struct batching *g, const char *source)
+{
+	char host[PAIR_HOST_BYTES], path[PATH_MAX];
+	struct stat st;
+
+	return pair_host(host, source)[0] == '\0' && snprintf(path, sizeof path, "%s%s%s", source[0] == '/' ? "" :
+	    g->directory, source[0] == '/' ? "" : "/", source) < PATH_MAX && lstat(path, &st) != 0 && errno == ENOENT;
+}
+
 /* 1: added; 0: for the next batch. */
 static int add(struct batching *g, char *const pair[2], bool alone, struct ptcp_err *e)
 {
-	size_t dir = alone ? 0 : directory_bytes(pair[0], pair[1]);
+	bool missing = alone && is_missing(g, pair[0]);
+	size_t dir = alone && !missing ? 0 : directory_bytes(pair[0], pair[1]);
 	struct pair_batch *b = g->b;
 	int r;
 
-	if (b->n > 0 && !fits(g, pair, dir))
+	if (b->n > 0 && (missing != b->missing || !fits(g, pair, dir)))
 		return 0;
+	b->missing = missing;
 	if (b->n == 0) {
 		pair_host(g->host, pair[0]);
 		g->full = dir == 0;
@@ -167,10 +182,10 @@ static int read_lines(struct batching *g, FILE *f, const char *path, uint64_t al
 
 static void keep(void *name) { (void)name; }
 
-int pair_batch_read(struct pair_batch *b, const char *path, uint64_t position, uint64_t alone_until,
-    struct ptcp_err *e)
+int pair_batch_read(struct pair_batch *b, const char *path, const char *directory, uint64_t position,
+    uint64_t alone_until, struct ptcp_err *e)
 {
-	struct batching g = { .b = b };
+	struct batching g = { .b = b, .directory = directory };
 	FILE *f = fopen(path, "re");
 	int r;
 
@@ -186,6 +201,54 @@ int pair_batch_read(struct pair_batch *b, const char *path, uint64_t position, u
 	if (r < 0)
 		pair_batch_fini(b);
 	return r;
+}
+
+static bool is_plain(char c) { return isalnum((unsigned char)c) || strchr("/._-+,=@:~", c) != NULL; }
+
+static bool are_plain(const char *text)
+{
+	while (*text != '\0' && is_plain(*text))
+		text++;
+	return *text == '\0';
+}
+
+static void write_local(FILE *f, const char *directory, const char *path)
+{
+	const char *part[] = { path[0] == '/' ? "" : directory, path[0] == '/' ? "" : "/", path }, *p;
+	bool plain = are_plain(part[0]) && are_plain(path);
+	size_t i;
+
+	if (!plain)
+		fputs("file://", f);
+	for (i = 0; i < sizeof part / sizeof *part; i++)
+		for (p = part[i]; *p != '\0'; p++)
+			if (plain || is_plain(*p))
+				putc(*p, f);
+			else
+				fprintf(f, "%%%02X", (unsigned char)*p);
+}
+
+static void write_operand(FILE *f, const char *text, const char *directory)
+{
+	char host[PAIR_HOST_BYTES];
+
+	if (pair_host(host, text)[0] == '\0') {
+		write_local(f, directory, text);
+		return;
+	}
+	for (; *text != '\0'; text++) {
+		if (strchr(" \t\"'\\#", *text) != NULL)
+			putc('\\', f);
+		putc(*text, f);
+	}
+}
+
+void pair_write(FILE *f, const char *source, const char *dest, const char *directory)
+{
+	write_operand(f, source, directory);
+	putc(' ', f);
+	write_operand(f, dest, directory);
+	putc('\n', f);
 }
 
 void pair_batch_fini(struct pair_batch *b)

@@ -100,12 +100,25 @@ static int apply_lines(struct queue_journal *j, struct job_queue *q, char *text,
 	return r;
 }
 
+/* Another program has emptied or replaced the journal: nothing may be appended to the rest. */
+static int check_whole(const struct queue_journal *j, struct ptcp_err *e)
+{
+	struct stat st;
+
+	if (fstat(j->fd, &st) != 0)
+		return err_sys(e, PTCP_EIO, "%s: cannot read", j->path);
+	if (st.st_nlink > 0 && st.st_size >= j->done)
+		return 0;
+	return err_set(e, PTCP_ECONFIG, "%s: %s while the queue was in use: the jobs are lost (restore the file, or add the "
+	    "jobs again)", j->path, st.st_nlink > 0 ? "shortened" : "removed");
+}
+
 int queue_journal_follow(struct queue_journal *j, struct job_queue *q, struct ptcp_err *e)
 {
 	size_t room = READ_BYTES, have = 0, used;
 	char *text = malloc(room + 1), *more;
 	ssize_t n = 0;
-	int r = text != NULL ? 0 : err_nomem(e);
+	int r = text != NULL ? check_whole(j, e) : err_nomem(e);
 
 	while (r == 0 && (n = pread(j->fd, text + have, room - have, j->done + (off_t)have)) > 0) {
 		have += (size_t)n;
@@ -158,7 +171,9 @@ static int write_all(const struct queue_journal *j, const struct queue_record *r
 int queue_journal_append(struct queue_journal *j, struct job_queue *q, const struct queue_record *rec,
     struct ptcp_err *e)
 {
-	int r = rec->failed ? err_nomem(e) : write_all(j, rec, e);
+	int r = rec->failed ? err_nomem(e) : check_whole(j, e);
 
+	if (r == 0)
+		r = write_all(j, rec, e);
 	return r < 0 ? r : queue_journal_follow(j, q, e);
 }

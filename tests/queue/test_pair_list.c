@@ -35,7 +35,7 @@ static void batches_are(const char *text, uint64_t alone_until, const char *want
 	int r;
 
 	list(text);
-	while ((r = pair_batch_read(&b, path, b.end, alone_until, &e)) == 0 && b.n > 0) {
+	while ((r = pair_batch_read(&b, path, "/", b.end, alone_until, &e)) == 0 && b.n > 0) {
 		uint64_t end = b.end;
 
 		for (i = 0; i < b.sources.n; i++)
@@ -79,7 +79,65 @@ static void batched(void **state)
 	batches_are("h:/d/a /x/a\nk:/d/b /x/b\n", 0, "h:/d/a > /x/;k:/d/b > /x/;"); /* sources of two hosts */
 	batches_are("/d/a%20b h:/x/a%20b\n/d/c h:/x/c\n", 0, "/d/a%20b > h:/x/a%20b;/d/c > h:/x/;");
 	batches_are("ptcp://h a\nptcp://h/b c/b\n", 0, "ptcp://h > a;ptcp://h/b > c/;");
-	batches_are("/d/a h:/x/a\n/d/b h:/x/b\n/d/c h:/x/c\n", 13, "/d/a > h:/x/a;/d/b > h:/x/b;/d/c > h:/x/;");
+	batches_are("g:/d/a h:/x/a\ng:/d/b h:/x/b\ng:/d/c h:/x/c\n", 15,
+	    "g:/d/a > h:/x/a;g:/d/b > h:/x/b;g:/d/c > h:/x/;");
+	/* What does not exist needs no process of its own. */
+	batches_are("/no/a h:/x/a\n/no/b h:/x/b\n/etc h:/x/etc\nno/c h:/x/c\n/no/d h:/y/d\n", 1000,
+	    "/no/a /no/b > h:/x/;/etc > h:/x/etc;no/c > h:/x/;/no/d > h:/y/;");
+}
+
+/* Bytes of a name; a line of a list can name anything but a remote path with a line feed or carriage return. */
+static void draw(char *out, size_t cap, bool local)
+{
+	size_t n = 1 + (size_t)rand() % (cap - 1), i;
+
+	for (i = 0; i < n; i++)
+		do
+			out[i] = rand() % 2 == 0 ? "\\\"' #%\t:/a"[rand() % 10] : (char)(1 + rand() % 255);
+		while (!local && (out[i] == '\n' || out[i] == '\r'));
+	out[n] = '\0';
+}
+
+/* A pair that is written can be read, whatever the directory of the reader. */
+static void written(void **state)
+{
+	char source[24], dest[24], from[32], to[32], want[64], *text;
+	struct pair_batch b;
+	struct ptcp_err e;
+	unsigned round;
+	size_t n;
+	FILE *f;
+
+	(void)state;
+	srand(7);
+	for (round = 0; round < 3000; round++) {
+		bool local = round % 2 == 0;
+
+		draw(source, sizeof source, local);
+		draw(dest, sizeof dest, !local);
+		snprintf(from, sizeof from, "%s%s", local ? "./" : "h:x", source);
+		snprintf(to, sizeof to, "%s%s/x", local ? "h:x" : "/", dest);
+		f = open_memstream(&text, &n);
+		pair_write(f, from, to, "/home/u v");
+		fclose(f);
+		list(text);
+		assert_int_equal(pair_batch_read(&b, path, "/elsewhere", 0, 1, &e), 0);
+		assert_int_equal(b.n, 1);
+		snprintf(want, sizeof want, "%s%s", local ? "/home/u v/" : "", from);
+		assert_string_equal(b.sources.of[0], want);
+		if (b.missing) /* the directory, and the name of the source */
+			assert_memory_equal(b.destination, to, strlen(b.destination));
+		else
+			assert_string_equal(b.destination, to);
+		assert_int_equal(b.end, n);
+		pair_batch_fini(&b);
+		free(text);
+	}
+	f = open_memstream(&text, &n);
+	pair_write(f, "a/b_1.txt", "ptcp://h/x", "/home/u");
+	fclose(f);
+	assert_string_equal(text, "/home/u/a/b_1.txt ptcp://h/x\n");
+	free(text);
 }
 
 static void hosts(void **state)
@@ -115,7 +173,7 @@ static void a_million(void **state)
 	fclose(f);
 	before = mallinfo2();
 	do {
-		assert_int_equal(pair_batch_read(&b, path, at, 0, &e), 0);
+		assert_int_equal(pair_batch_read(&b, path, "/", at, 0, &e), 0);
 		now = mallinfo2();
 		if (now.uordblks + now.hblkhd > before.uordblks + before.hblkhd + most)
 			most = now.uordblks + now.hblkhd - before.uordblks - before.hblkhd;
@@ -148,7 +206,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(forms),
-		cmocka_unit_test(batched),
+		cmocka_unit_test(batched), cmocka_unit_test(written),
 		cmocka_unit_test(hosts),
 		cmocka_unit_test(a_million),
 	};

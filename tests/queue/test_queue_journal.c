@@ -305,6 +305,38 @@ static void order(void **state)
 	queue_record_free(&r);
 }
 
+/* Emptied, shortened or removed by another program while in use: said, and nothing is written into the rest. */
+static void lost(void **state)
+{
+	struct bench *b = *state;
+	struct queue_record r = { .text = NULL };
+	unsigned how;
+
+	for (how = 0; how < 3; how++) {
+		struct queue_journal j;
+		struct job_queue q = { .n = 0 };
+		struct ptcp_err e = { .code = 0 };
+		struct stat st;
+
+		assert_int_equal(append(b, "one"), 0);
+		assert_int_equal(queue_journal_open(&j, b->dir, true, &e), 0);
+		assert_int_equal(queue_journal_follow(&j, &q, &e), 0);
+		assert_int_equal(how == 2 ? unlink(b->path) : truncate(b->path, how == 0 ? 0 : j.done - 1), 0);
+		r = (struct queue_record){ .text = NULL };
+		add(&r, "two", "x");
+		assert_int_equal(queue_journal_follow(&j, &q, &e), PTCP_ECONFIG);
+		assert_non_null(strstr(e.msg, how == 2 ? "removed while" : "shortened while"));
+		assert_int_equal(queue_journal_lock(&j, &q, -1, &e), PTCP_ECONFIG);
+		assert_int_equal(queue_journal_append(&j, &q, &r, &e), PTCP_ECONFIG);
+		assert_int_equal(fstat(j.fd, &st), 0);
+		assert_true(how == 2 || st.st_size == (how == 0 ? 0 : j.done - 1));
+		queue_record_free(&r);
+		queue_journal_close(&j);
+		queue_free(&q);
+		unlink(b->path);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -313,6 +345,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(damaged, setup, teardown),
 		cmocka_unit_test_setup_teardown(of_others, setup, teardown),
 		cmocka_unit_test_setup_teardown(full, setup, teardown),
+		cmocka_unit_test_setup_teardown(lost, setup, teardown),
 		cmocka_unit_test_setup_teardown(large, setup, teardown),
 		cmocka_unit_test_setup_teardown(refused, setup, teardown),
 		cmocka_unit_test(order),

@@ -25,6 +25,7 @@
 #include "core/clock.h"
 #include "core/err.h"
 #include "core/fd.h"
+#include "core/text.h"
 #include "core/units.h"
 #include "queue/pair_list.h"
 #include "queue/queue_run.h"
@@ -107,7 +108,7 @@ static int read_batch(struct pair_batch *b, const struct queue_job *j, struct pt
 
 	snprintf(path, sizeof path, "%s%s%s", j->task.pairs[0] == '/' ? "" : j->task.directory,
 	    j->task.pairs[0] == '/' ? "" : "/", j->task.pairs);
-	return pair_batch_read(b, path, j->sum.position, j->alone_until, e);
+	return pair_batch_read(b, path, j->task.directory, j->sum.position, j->alone_until, e);
 }
 
 static int world_prepare(void *arg, struct queue_job *j, struct ptcp_err *e)
@@ -135,6 +136,10 @@ static int start_child(struct jobs_world *w, struct jobs_child *c, const struct 
 
 	if (pairs && (r = read_batch(&c->batch, j, e)) < 0)
 		return r;
+	if (c->batch.missing) {
+		wake(); /* look_at_children() ends what needs no process */
+		return 0;
+	}
 	snprintf(log, sizeof log, "%s/log/%s", w->s->dir, j->name);
 	if ((r = jobs_command_make(&command, w->program, j, pairs ? &c->batch.sources : &t->sources,
 	    pairs ? c->batch.destination : t->destination, e)) == 0)
@@ -166,16 +171,6 @@ static void world_stop(void *arg, struct queue_job *j)
 		kill(c->process.pid, SIGTERM);
 }
 
-/* A word of a list of pairs. */
-static void write_word(FILE *f, const char *text)
-{
-	for (; *text != '\0'; text++) {
-		if (strchr(" \t\"'\\#", *text) != NULL)
-			putc('\\', f);
-		putc(*text, f);
-	}
-}
-
 /* Appends whole, or not at all: another attempt must not repeat pairs. */
 static int append(const char *path, const char *text, size_t n, struct ptcp_err *e)
 {
@@ -205,12 +200,8 @@ static int world_skip(void *arg, struct queue_job *j, struct ptcp_err *e)
 		return 0; /* never begun */
 	if ((f = open_memstream(&text, &n)) == NULL)
 		return err_nomem(e);
-	for (i = 0; i < c->batch.n; i++) {
-		write_word(f, c->batch.sources.of[i]);
-		putc(' ', f);
-		write_word(f, c->batch.destination);
-		putc('\n', f);
-	}
+	for (i = 0; i < c->batch.n; i++)
+		pair_write(f, c->batch.sources.of[i], c->batch.destination, j->task.directory);
 	snprintf(path, sizeof path, "%s/failed/%s", w->s->dir, j->name);
 	r = fclose(f) == 0 ? append(path, text, n, e) : err_nomem(e);
 	free(text);
@@ -281,20 +272,19 @@ static size_t look_at_hooks(struct jobs_world *w)
 	return running;
 }
 
-/* Waits for the commands at the end of the run. */
+/* Waits for the commands at the end of the run, unless the run is told to end. */
 static void end_hooks(struct jobs_world *w)
 {
 	struct mono until = mono_add_ns(mono_now(), HOOK_LIMIT_S * NS_PER_S);
 	size_t i;
 
-	while (look_at_hooks(w) > 0 && mono_now().ns < until.ns)
+	while (look_at_hooks(w) > 0 && mono_now().ns < until.ns && !process_stopping())
 		(void)poll(NULL, 0, 20);
 	for (i = 0; i < QUEUE_PROCESSES_MAX; i++)
 		if (w->hook[i].pid > 0) {
 			exec_end(w->hook[i].pid);
-			terminal_line("ptcp: warning: the command of %s has not ended after %d s, and was "
-			    "ended (start it in the background)",
-			    w->hook[i].what, HOOK_LIMIT_S);
+			terminal_line("ptcp: warning: the command of %s has not ended %s, and was ended (start it in the "
+			    "background)", w->hook[i].what, process_stopping() ? "before the queue" : "in time");
 		}
 }
 
@@ -321,20 +311,26 @@ static void world_trouble(void *arg, const struct ptcp_err *e)
 
 /* ---- Ends of processes ---- */
 
-static enum queue_verdict verdict_of(int status)
+/* Whether the process has reached its host, as the event "end" has it. */
+static bool has_connected(const json_t *end) { return json_array_size(json_object_get(end, "paths")) > 0; }
+
+/* What a repetition may change. A host that refuses, or whose key is unknown, does so again, unless it is busy. */
+static enum queue_verdict verdict_of(int status, const json_t *end)
 {
-	switch (status) {
-	case EXIT_DONE:
-	case EXIT_VANISHED:
-		return QUEUE_FINE;
-	case EXIT_USAGE:
-	case EXIT_INFEASIBLE:
-		return QUEUE_WRONG;
-	case EXIT_CONNECT:
-		return QUEUE_NO_HOST;
-	default:
+	static const struct { int status; enum queue_verdict verdict; } table[] = {
+		{ EXIT_DONE, QUEUE_FINE }, { EXIT_VANISHED, QUEUE_FINE }, { EXIT_USAGE, QUEUE_WRONG },
+		{ EXIT_INFEASIBLE, QUEUE_WRONG }, { EXIT_REFUSED, QUEUE_WRONG }, { EXIT_CONNECT, QUEUE_NO_HOST },
+	};
+	const char *cause = json_string_value(json_object_get(end, "cause"));
+	size_t i;
+
+	for (i = 0; i < sizeof table / sizeof *table; i++)
+		if (table[i].status == status)
+			break;
+	if (i == sizeof table / sizeof *table || (status == EXIT_REFUSED && (has_connected(end) ||
+	    (cause != NULL && strcmp(cause, "EBUSY") == 0))))
 		return QUEUE_FAILS;
-	}
+	return table[i].verdict;
 }
 
 static uint64_t member_count(const json_t *end, const char *key)
@@ -356,7 +352,7 @@ static void ended(struct jobs_world *w, struct jobs_child *c, int status)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	p.verdict = WIFEXITED(status) ? verdict_of(p.exit) : QUEUE_FAILS;
+	p.verdict = WIFEXITED(status) ? verdict_of(p.exit, end) : QUEUE_FAILS;
 	p.counts = (struct queue_counts){ .bytes = member_count(end, "bytes"), .files = member_count(end, "files"),
 		.position = pairs ? c->batch.end : 0, .pairs = pairs ? c->batch.n : 0,
 		.seconds = (double)(now.tv_sec - c->begun.tv_sec) + (double)(now.tv_nsec - c->begun.tv_nsec) / 1e9 };
@@ -370,6 +366,18 @@ static void ended(struct jobs_world *w, struct jobs_child *c, int status)
 	json_decref(end);
 }
 
+/* Pairs whose sources do not exist: a process for each would say no more. */
+static void ended_missing(struct jobs_world *w, struct jobs_child *c)
+{
+	char shown[TEXT_NAME_BYTES], text[TEXT_NAME_BYTES + 80];
+	const struct queue_process p = { .verdict = QUEUE_FAILS, .exit = EXIT_FAILED, .error = text, .alone = true,
+		.counts = { .position = c->batch.end, .pairs = c->batch.n } };
+
+	c->batch.missing = false;
+	snprintf(text, sizeof text, "%s: %s", text_escape(shown, sizeof shown, c->batch.sources.of[0]), strerror(ENOENT));
+	queue_run_ended(w->run, c->job, &p, (int64_t)time(NULL));
+}
+
 static void look_at_children(struct jobs_world *w)
 {
 	struct jobs_child *c;
@@ -378,6 +386,8 @@ static void look_at_children(struct jobs_world *w)
 	for (c = w->child; c < w->child + QUEUE_PROCESSES_MAX; c++) {
 		if (c->job == NULL)
 			continue;
+		if (c->batch.missing && c->job->alive)
+			ended_missing(w, c);
 		if (c->process.out_fd >= 0 && !jobs_process_read(&c->process))
 			fd_close(&c->process.out_fd);
 		if (jobs_process_ended(&c->process, &status))

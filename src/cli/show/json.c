@@ -1,5 +1,6 @@
 #include "cli/show/json.h"
 
+#include <errno.h>
 #include <math.h>
 #include <ptcp/ptcp.h>
 #include <stdio.h>
@@ -85,7 +86,7 @@ json_t *json_end(int code, const struct ptcp_err *e, json_t *more)
 {
 	json_t *end = json_pack("{s:s, s:b, s:i, s:o, s:o}", "event", "end", "ok", code == 0, "exit",
 	    (int)exit_status(code), "error", json_text(code != 0 ? exit_sentence(e) : NULL), "cause",
-	    json_cause(code != 0 ? e->sys : 0));
+	    json_cause(code == PTCP_EBUSY ? EBUSY : code != 0 ? e->sys : 0));
 
 	if (end != NULL && (more == NULL || json_object_update(end, more) != 0)) {
 		json_decref(end);
