@@ -79,7 +79,7 @@ static const struct task_field {
 	FIELD("destination", TASK_TEXT, destination), FIELD("pairs", TASK_TEXT, pairs),
 	FIELD("on-success", TASK_TEXT, on_success), FIELD("on-failure", TASK_TEXT, on_failure),
 	FIELD("directory", TASK_TEXT, directory), FIELD("priority", TASK_INT, priority),
-	FIELD("start", TASK_TIME, start_s), FIELD("retries", TASK_INT, retries),
+	FIELD("start", TASK_TIME, start_s), FIELD("deadline", TASK_TIME, deadline_s), FIELD("retries", TASK_INT, retries),
 #undef FIELD
 };
 #define N_TASK_FIELDS (sizeof task_fields / sizeof *task_fields)
@@ -467,6 +467,13 @@ int queue_check_order(const struct job_queue *q, struct ptcp_err *e)
 	for (i = 0; i < q->n && r == 0; i++)
 		r = check_chain(q, q->job[i], 1, e);
 	return r;
+}
+
+bool queue_is_overdue(const struct queue_job *j, int64_t now_s)
+{
+	int64_t end_s = j->state == QUEUE_DONE ? j->ended_s : j->state == QUEUE_CANCELLED ? 0 : now_s;
+
+	return j->task.deadline_s > 0 && end_s > j->task.deadline_s;
 }
 
 const char *queue_held_by(const struct job_queue *q, const struct queue_job *j, int64_t now_s)

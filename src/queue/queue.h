@@ -28,6 +28,7 @@ struct queue_task {
 	char *on_success, *on_failure; /* commands for the shell, run after the end of the job; or NULL */
 	int priority;    /* higher ones first */
 	int64_t start_s; /* not before; 0: at once */
+	int64_t deadline_s; /* to be done by this time; 0: none */
 	unsigned retries;
 };
 
@@ -115,6 +116,9 @@ bool queue_name_ok(const char *name);
  * failure holds a job for QUEUE_PAUSE_MAX_S at most, in case the clock was put back. */
 const char *queue_held_by(const struct job_queue *q, const struct queue_job *j, int64_t now_s);
 #define QUEUE_PAUSE_MAX_S 3600
+
+/* Whether the job was done after its deadline, or is not done and the deadline is over. */
+bool queue_is_overdue(const struct queue_job *j, int64_t now_s);
 
 /* PTCP_ECONFIG: a job comes after an unknown job, or, by a chain, after itself. */
 int queue_check_order(const struct job_queue *q, struct ptcp_err *e);

@@ -14,7 +14,7 @@ enum { JOBS_MAX = 100000, TEXTS_MAX = 10000, PRIORITY_MAX = 1000, RETRIES_MAX = 
 
 /* A job before the conversion of values. */
 struct raw {
-	char *name, *destination, *pairs, *start, *on_success, *on_failure;
+	char *name, *destination, *pairs, *start, *deadline, *on_success, *on_failure;
 	int source, sources, options, after, priority, retries; /* nodes; -1: not given */
 };
 
@@ -29,6 +29,7 @@ static const struct conf_field fields[] = {
 	{ "priority", CONF_NODE, AT(priority), 0 },
 	{ "after", CONF_NODE, AT(after), 0 },
 	{ "start", CONF_TEXT, AT(start), 0 },
+	{ "deadline", CONF_TEXT, AT(deadline), 0 },
 	{ "on_success", CONF_TEXT, AT(on_success), 0 },
 	{ "on_failure", CONF_TEXT, AT(on_failure), 0 },
 	{ "retries", CONF_NODE, AT(retries), 0 },
@@ -42,6 +43,7 @@ static void raw_fini(struct raw *w)
 	free(w->destination);
 	free(w->pairs);
 	free(w->start);
+	free(w->deadline);
 	free(w->on_success);
 	free(w->on_failure);
 }
@@ -164,6 +166,10 @@ static int convert(struct queue_file_job *j, struct raw *w, const struct conf_do
 	if (w->start != NULL && units_parse_next(w->start, now_s, &t->start_s) < 0)
 		return conf_fail(d, conf_lookup(d, node, "start"), e, "start: not a time to come (such as 22:00 or "
 		    "2027-01-31T22:00)");
+	if (w->deadline != NULL && units_parse_deadline(w->deadline, t->start_s > 0 ? t->start_s : now_s,
+	    &t->deadline_s) < 0)
+		return conf_fail(d, conf_lookup(d, node, "deadline"), e, "deadline: not a time after the start (such as "
+		    "08:00, 2027-01-31T08:00 or 2h)");
 	return check_operands(t, d, node, j->name, e);
 }
 

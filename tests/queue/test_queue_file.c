@@ -43,7 +43,7 @@ static void good(void **state)
 	    "  - name: nightly\n    source: [/data/run7/, /data/run8/]\n    destination: ptcp://archive/run7/\n"
 	    "    options: {streams: 4, delete: true, checksum: false, exclude: ['*.tmp', core]}\n"
 	    "    priority: 5\n    on_failure: mail -s failed x@y\n"
-	    "    after: [other]\n    start: 22:00\n    retries: 3\n"
+	    "    after: [other]\n    start: 22:00\n    deadline: 08:00\n    retries: 3\n"
 	    "  - name: other\n    sources: /x\n    destination: h:y\n"
 	    "  - {name: list, pairs: pairs.txt, after: other, priority: -1}\n", &e) < 0)
 		fail_msg("%s", e.msg);
@@ -65,6 +65,7 @@ static void good(void **state)
 	assert_string_equal(t->after.of[0], "other");
 	assert_int_equal(t->start_s, 1700000000 - 1700000000 % 86400 + 79200 + (1700000000 % 86400 >= 79200 ?
 	    86400 : 0));
+	assert_int_equal(t->deadline_s, t->start_s + 10 * 3600); /* the morning after */
 	assert_int_equal(f.job[1].task.retries, QUEUE_RETRIES);
 	assert_string_equal(f.job[2].task.pairs, "pairs.txt");
 	assert_int_equal(f.job[2].task.priority, -1);
@@ -108,6 +109,9 @@ static void bad(void **state)
 		{ "hosts: []\n", ":1:1: jobs: expected jobs, got the unknown key 'hosts'" },
 		{ "jobs: 3\n", ":1:7: jobs" },
 		{ "jobs: [{source: a}]\n", "expected the key 'name'" },
+		{ "jobs: [{name: a, source: b, destination: 'h:c', start: '2027-01-31T22:00', deadline: '2027-01-31'}]\n",
+		    "deadline: not a time after the start" },
+		{ "jobs: [{name: a, source: b, destination: 'h:c', deadline: '2027-02-31'}]\n", "deadline: not a time" },
 		{ "jobs: [{name: a}]\n", ":1:8: a: nothing to transfer (add a source and a destination, or pairs)" },
 		{ "jobs: [{name: a, source: b}]\n", "a: nothing to transfer" },
 		{ "jobs: [{name: a, pairs: p, source: b}]\n", "a: pairs and a source or destination" },

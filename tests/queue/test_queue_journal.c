@@ -42,7 +42,7 @@ static int teardown(void **state)
 
 static void add(struct queue_record *r, const char *name, const char *source)
 {
-	struct queue_task t = { .retries = 3, .priority = -2, .start_s = 77 };
+	struct queue_task t = { .retries = 3, .priority = -2, .start_s = 77, .deadline_s = 99 };
 	struct ptcp_err e;
 
 	assert_int_equal(queue_texts_add(&t.sources, source, &e), 0);
@@ -116,6 +116,7 @@ static void whole(void **state)
 	assert_string_equal(queue_find(&q, "b")->task.destination, "h:/x y%z\n=\377");
 	assert_int_equal(queue_find(&q, "b")->task.priority, -2);
 	assert_int_equal(queue_find(&q, "b")->task.start_s, 77);
+	assert_int_equal(queue_find(&q, "b")->task.deadline_s, 99);
 	assert_int_equal(append(b, "c"), 0); /* by another process */
 	assert_int_equal(queue_journal_follow(&j, &q, &e), 0);
 	assert_non_null(queue_find(&q, "c"));
@@ -305,6 +306,22 @@ static void order(void **state)
 	queue_record_free(&r);
 }
 
+static void overdue(void **state)
+{
+	struct queue_job j = { .task = { .deadline_s = 100 } };
+
+	(void)state;
+	for (j.state = QUEUE_WAITING; j.state <= QUEUE_CANCELLED; j.state++) {
+		j.ended_s = 90;
+		assert_false(queue_is_overdue(&j, 100));
+		assert_int_equal(queue_is_overdue(&j, 101), j.state != QUEUE_DONE && j.state != QUEUE_CANCELLED);
+		j.ended_s = 101;
+		assert_int_equal(queue_is_overdue(&j, 200), j.state != QUEUE_CANCELLED);
+	}
+	j = (struct queue_job){ .state = QUEUE_WAITING };
+	assert_false(queue_is_overdue(&j, 1000));
+}
+
 /* Emptied, shortened or removed by another program while in use: said, and nothing is written into the rest. */
 static void lost(void **state)
 {
@@ -348,6 +365,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(lost, setup, teardown),
 		cmocka_unit_test_setup_teardown(large, setup, teardown),
 		cmocka_unit_test_setup_teardown(refused, setup, teardown),
+		cmocka_unit_test(overdue),
 		cmocka_unit_test(order),
 	};
 

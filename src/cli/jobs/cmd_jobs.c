@@ -32,12 +32,13 @@ json_t *jobs_json(const struct jobs *s, const struct queue_job *j)
 {
 	bool failed = j->error != NULL;
 
-	return json_pack("{s:s, s:s, s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:s, s:s, s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	    "event", "job", "name", j->name, "state", queue_state_name(j->state), "held_by",
 	    json_text(held_by(s, j)),
 	    "priority", j->task.priority, "failures", (int)j->tries, "exit", failed ?
 	    json_integer(j->exit) : json_null(),
-	    "error", json_text(j->error), "start", json_moment(j->task.start_s), "begun", json_moment(j->begun_s),
+	    "error", json_text(j->error), "start", json_moment(j->task.start_s), "deadline",
+	    json_moment(j->task.deadline_s), "overdue", queue_is_overdue(j, (int64_t)time(NULL)), "begun", json_moment(j->begun_s),
 	    "ended",
 	    json_moment(j->ended_s), "again", json_moment(j->again_s), "bytes", json_count(j->sum.bytes), "files",
 	    json_count(j->sum.files), "seconds", json_seconds(j->sum.seconds), "pairs",
@@ -59,7 +60,7 @@ static const char *moment(char out[32], int64_t at_s)
 static void job_text(char *out, size_t cap, const struct jobs *s, const struct queue_job *j)
 {
 	const char *held = held_by(s, j);
-	char size[UNITS_TEXT_BYTES], time[UNITS_TEXT_BYTES], at[32];
+	char size[UNITS_TEXT_BYTES], took[UNITS_TEXT_BYTES], at[32];
 	size_t n, i;
 
 	n = (size_t)snprintf(out, cap, "%s", queue_state_name(j->state));
@@ -77,7 +78,9 @@ static void job_text(char *out, size_t cap, const struct jobs *s, const struct q
 		    plural(j->sum.pairs));
 	if (j->sum.seconds > 0 && n < cap)
 		n += (size_t)snprintf(out + n, cap - n, ", %llu file%s, %s in %s", (unsigned long long)j->sum.files,
-		    plural(j->sum.files), units_size_text(size, j->sum.bytes), units_time_text(time, j->sum.seconds));
+		    plural(j->sum.files), units_size_text(size, j->sum.bytes), units_time_text(took, j->sum.seconds));
+	if (queue_is_overdue(j, (int64_t)time(NULL)) && n < cap)
+		n += (size_t)snprintf(out + n, cap - n, ", overdue since %s", moment(at, j->task.deadline_s));
 	if (j->error != NULL && n < cap)
 		snprintf(out + n, cap - n, ": %s", j->error);
 }
@@ -100,17 +103,20 @@ void jobs_show(const struct jobs *s, const struct queue_job *j)
 
 /* ---- Adding ---- */
 
-/* An equal job stays in the queue unchanged, although a start of 22:00 means another day by now. */
+/* An equal job stays in the queue unchanged, although a start of 22:00, or a deadline, means another day by now. */
 static void add_one(struct jobs *s, struct queue_record *rec, const char *name, struct queue_task *t, int64_t now_s)
 {
 	const struct queue_job *j = queue_find(&s->queue, name);
-	int64_t start_s = t->start_s;
+	int64_t start_s = t->start_s, deadline_s = t->deadline_s;
 
 	if (j != NULL && j->task.start_s > 0 && start_s > 0)
 		t->start_s = j->task.start_s;
+	if (j != NULL && j->task.deadline_s > 0 && deadline_s > 0)
+		t->deadline_s = j->task.deadline_s;
 	if (j != NULL && queue_task_equal(&j->task, t))
 		return;
 	t->start_s = start_s;
+	t->deadline_s = deadline_s;
 	if (j != NULL && (j->state == QUEUE_DONE || j->state == QUEUE_RUNNING))
 		terminal_line("ptcp: warning: %s is %s, and stays as it was (give the other job a name of its own)",
 		    name,
@@ -203,6 +209,10 @@ static int task_of(struct queue_task *t, const struct jobs_args *a, size_t n, ch
 		    "file of jobs)");
 	if (a->start != NULL && units_parse_next(a->start, now_s, &t->start_s) < 0)
 		return err_set(e, PTCP_EUSAGE, "--start: not a time to come (such as 22:00 or 2027-01-31T22:00)");
+	if (a->deadline != NULL && units_parse_deadline(a->deadline, t->start_s > 0 ? t->start_s : now_s,
+	    &t->deadline_s) < 0)
+		return err_set(e, PTCP_EUSAGE, "--deadline: not a time after the start (such as 08:00, 2027-01-31T08:00 or "
+		    "2h)");
 	t->priority = a->priority;
 	t->retries = a->retries;
 	if ((r = copy_texts(&t->sources, at, sources, e)) < 0 ||
@@ -498,6 +508,7 @@ static const struct opt jobs_options[] = {
 	{ "on-failure", 0, "COMMAND", "add: run COMMAND when the job has failed for good", opt_text, AT(on_failure),
 	    0, 0 },
 	{ "start", 0, "TIME", "add: begin at this time, such as 22:00", opt_text, AT(start), 0, 0 },
+	{ "deadline", 0, "TIME", "add: be done by this time, such as 08:00, or within 2h", opt_text, AT(deadline), 0, 0 },
 	{ "retries", 0, "N", "add: repetitions after failures in succession (default: 10)", opt_unsigned,
 	    AT(retries), 0, 1000 },
 	{ "quiet", 'q', NULL, "print errors only", opt_true, AT(quiet), 0, 0 },

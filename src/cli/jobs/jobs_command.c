@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/jobs/jobs_impl.h"
@@ -83,6 +84,22 @@ int jobs_check(void *arg, const char *name, struct queue_task *t, struct ptcp_er
 
 static void command_put(struct jobs_command *c, const char *text) { c->argv[c->n++] = text; }
 
+/* For the process of the only transfer of a job; between two servers, and for lists, the queue only judges. */
+static int put_deadline(struct jobs_command *c, const struct queue_task *t, const struct queue_texts *sources,
+    const char *dest, struct ptcp_err *e)
+{
+	char text[40];
+	int r;
+
+	if (t->pairs != NULL || t->deadline_s <= (int64_t)time(NULL) ||
+	    (ptcp_is_remote(sources->of[0]) && ptcp_is_remote(dest)))
+		return 0;
+	snprintf(text, sizeof text, "--deadline=@%lld", (long long)t->deadline_s);
+	if ((r = queue_texts_add(&c->owned, text, e)) == 0)
+		command_put(c, c->owned.of[c->owned.n - 1]);
+	return r;
+}
+
 int jobs_command_make(struct jobs_command *c, const char *program, const struct queue_job *j,
     const struct queue_texts *sources, const char *dest, struct ptcp_err *e)
 {
@@ -90,7 +107,7 @@ int jobs_command_make(struct jobs_command *c, const char *program, const struct 
 	const struct command *command = command_of(sources, dest, e);
 	char *text;
 	size_t i;
-	int r;
+	int r = 0;
 
 	*c = (struct jobs_command){ .n = 0 };
 	if (command == NULL)
@@ -118,6 +135,8 @@ int jobs_command_make(struct jobs_command *c, const char *program, const struct 
 			return r;
 		command_put(c, c->owned.of[c->owned.n - 1]);
 	}
+	if ((r = put_deadline(c, t, sources, dest, e)) < 0)
+		return r;
 	command_put(c, "--");
 	for (i = 0; i < sources->n; i++)
 		command_put(c, sources->of[i]);

@@ -14,7 +14,7 @@ struct jobs_args {
 	const char *state;   /* --state; NULL: the user's */
 	unsigned at_once;
 	bool stay, json, quiet;
-	const char *name, *pairs, *start, *on_success, *on_failure; /* options of jobs add */
+	const char *name, *pairs, *start, *deadline, *on_success, *on_failure; /* options of jobs add */
 	struct opt_texts options, after;
 	int priority;
 	unsigned retries;
