@@ -1,9 +1,11 @@
 #include "cli/lists.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/err.h"
 #include "core/filter.h"
@@ -157,6 +159,37 @@ static int add_parsed(struct rules *r, const struct filter_rule *rule, int depth
 int rules_add_filter(struct rules *r, const char *line, struct ptcp_err *e)
 {
 	return add_line(r, line, NULL, 0, e);
+}
+
+static int add_words(struct rules *r, const char *words, const struct filter_rule *how, struct ptcp_err *e)
+{
+	char *copy = strdup(words), *rest = copy, *word;
+	int code = copy != NULL ? 0 : err_nomem(e);
+
+	while (code == 0 && (word = filter_line(&rest, how)) != NULL)
+		code = add_line(r, word, how, 0, e);
+	free(copy);
+	return code;
+}
+
+int rules_add_cvs(struct rules *r, struct ptcp_err *e)
+{
+	static const char usual[] = /* those of rsync */
+	    "RCS SCCS CVS CVS.adm RCSLOG cvslog.* tags TAGS .make.state .nse_depinfo *~ #* .#* ,* _$* *$ *.old *.bak "
+	    "*.BAK *.orig *.rej .del-* *.a *.olb *.o *.obj *.so *.exe *.Z *.elc *.ln core .svn/ .git/ .hg/ .bzr/";
+	const char *home = getenv("HOME"), *more = getenv("CVSIGNORE");
+	char file[PATH_MAX];
+	struct filter_rule how = { .kind = FILTER_MERGE, .patterns = true, .words = true, .cvs = true,
+		.perishable = true, .text = file };
+	int code;
+
+	if ((code = add_line(r, ":C", NULL, 0, e)) < 0 || (code = add_words(r, usual, &how, e)) < 0)
+		return code;
+	how.perishable = false; /* as rsync */
+	if (home != NULL && (size_t)snprintf(file, sizeof file, "%s/.cvsignore", home) < sizeof file &&
+	    access(file, R_OK) == 0 && (code = merge(r, &how, 0, e)) < 0)
+		return code;
+	return more != NULL ? add_words(r, more, &how, e) : 0;
 }
 
 void rules_fini(struct rules *r)

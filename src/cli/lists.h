@@ -4,7 +4,7 @@
 
 #include <ptcp/ptcp.h>
 
-/* --exclude, --include, --exclude-from, --filter and -F. */
+/* --exclude, --include, --exclude-from, --filter, -F and --cvs-exclude. */
 struct rules {
 	struct ptcp_rule *rule;
 	size_t n;
@@ -20,6 +20,8 @@ int rules_add_filter(struct rules *r, const char *line, struct ptcp_err *e);
  * PATTERN exclude; empty lines and lines that begin with # or ; are comments, as in rsync. PTCP_EUSAGE with a sentence
  * without the name of the file. */
 int rules_read(struct rules *r, const char *file, struct ptcp_err *e);
+/* Appends the rules of --cvs-exclude: files .cvsignore of directories, usual patterns, ~/.cvsignore, CVSIGNORE. */
+int rules_add_cvs(struct rules *r, struct ptcp_err *e);
 void rules_fini(struct rules *r);
 
 /* --files-from */

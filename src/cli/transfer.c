@@ -177,6 +177,8 @@ static const struct opt selection_options[] = {
 	{ "filter", 0, "RULE", "a rule as in rsync, such as '- *.o', or ': NAME': those in files NAME everywhere",
 	    add_filter, 0, 0, 0 },
 	{ "", 'F', NULL, "--filter ': /.rsync-filter'; again: --exclude .rsync-filter", add_usual_filter, 0, 0, 0 },
+	{ "cvs-exclude", 0, NULL, "leave out files as CVS does, and the patterns in files .cvsignore", opt_true,
+	    AT(cvs_exclude), 0, 0 },
 	{ "from0", '0', NULL, "with --files-from: a NUL byte ends each path, as find -print0 writes them", opt_true,
 	    AT(from0), 0, 0 },
 	OPT_TRANSFER_ROWS(PTCP_OPTIONS_SELECTION)
@@ -329,6 +331,8 @@ int transfer_parse(struct transfer_args *a, const struct command *c, int argc, c
 		    why.msg);
 	opts(a)->files = (const char *const *)a->files.path;
 	opts(a)->n_files = a->files.n;
+	if (a->cvs_exclude && (r = rules_add_cvs(&a->rules, e)) < 0) /* behind all other rules, as rsync */
+		return r;
 	opts(a)->rules = a->rules.rule;
 	opts(a)->n_rules = a->rules.n;
 	if (a->manifest != NULL && opts(a)->wire.digest == NULL)
@@ -665,8 +669,8 @@ static int run_recv(const struct command *c, int argc, char **argv)
 	GROUP_OF("Files to transfer", files_options), \
 	GROUP_OF("Copies, and files that exist at the destination", copying), GROUP_OF("", existing_options), \
 	GROUP_OF("Speed, and impact on competing flows", speed_options), GROUP_LIST, \
-	GROUP_BRIEF("Selecting", selection_options), \
-	GROUP_BRIEF("Reading, writing, ending, links, attributes, older copies, digests, SSH", writing_options), \
+	GROUP_BRIEF("Files, attributes, SSH", selection_options), \
+	GROUP_BRIEF("", writing_options), \
 	GROUP_BRIEF("", attribute_options), GROUP_BRIEF("", older_options), GROUP_BRIEF("", digests), \
 	GROUP_BRIEF("", ssh_options), GROUP_BRIEF("Connection", connect_options), GROUP_BRIEF("", retry_options), \
 	GROUP_BRIEF("", paths_options), GROUP_BRIEF("Movers", mover_options), \

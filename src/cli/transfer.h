@@ -12,6 +12,7 @@ struct transfer_args {
 	struct client_opts connect; /* first */
 	struct rules rules;          /* borrowed by connect.transfer */
 	unsigned n_usual_filters;    /* -F */
+	bool cvs_exclude;
 	const char *files_from;      /* NULL: none */
 	bool from0;
 	struct byte_ranges parts;          /* --range; n 0: whole files */

@@ -615,7 +615,7 @@ static void help(void **state)
 	assert_non_null(strstr(cap.out, "\n  Connection: --fingerprint --timeout --wait --congestion --ipv4 --ipv6 "
 	    "--retry-for --via --relays --paths --overlay --local-host\n"));
 	assert_non_null(strstr(cap.out,
-	    "  Reading, writing, ending, links, attributes, older copies, digests, SSH: --no-growing --no-verify "));
+	    "  Files, attributes, SSH: --filter --cvs-exclude --from0 "));
 	assert_non_null(strstr(cap.out, " --suffix --link-dest "));
 	assert_null(strstr(cap.out, "--mkpath ")); /* a default */
 	assert_int_equal(command("key -h"), 0);

@@ -196,7 +196,7 @@ const struct opt rsync_selecting[] = {
 	VALUE("include-from", 0, "FILE", "--include takes one pattern each", habit_refuse),
 	VALUE("filter", 'f', "RULE", "", habit_same),
 	FLAG("", 'F', "", set_usual_filter),
-	FLAG("cvs-exclude", 'C', "--exclude-from takes a list of patterns", habit_refuse),
+	FLAG("cvs-exclude", 'C', "", habit_same),
 	VALUE("files-from", 0, "FILE", "", habit_same), FLAG("from0", '0', "", habit_same),
 	VALUE("max-size", 0, "SIZE", "", set_size), VALUE("min-size", 0, "SIZE", "", set_size),
 	FLAG("one-file-system", 'x', "", habit_same),
