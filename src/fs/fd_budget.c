@@ -85,11 +85,23 @@ void fd_budget_count(int n) { atomic_fetch_add(&others, (unsigned)n); }
 bool fd_budget_reserve(unsigned n) { return fd_budget_add(&others, n, room_beside(atomic_load(&files))); }
 unsigned fd_budget_left(void) { return room_beside(atomic_load(&files) + atomic_load(&others)); }
 
-bool fd_budget_take(unsigned n)
+static bool take_below(unsigned n, unsigned max)
 {
-	unsigned all = room(), used = atomic_load(&others);
+	unsigned all = room_of(max), used = atomic_load(&others);
 
 	return fd_budget_add(&files, n, min(min(all / 2, FILES_MAX), all > used ? all - used : 0));
+}
+
+bool fd_budget_take(unsigned n)
+{
+	static atomic_uint known, takes;
+	unsigned max;
+
+	if (atomic_fetch_add(&takes, 1) % FD_BUDGET_FILES_PER_LIMIT != 0 && take_below(n, atomic_load(&known)))
+		return true;
+	max = limit();
+	atomic_store(&known, max);
+	return take_below(n, max);
 }
 
 void fd_budget_take_unchecked(unsigned n) { atomic_fetch_add(&files, n); }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/fs.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
@@ -77,11 +78,28 @@ static int real_clonerange(int fd, int from, uint64_t off, uint64_t n)
 	return ioctl(fd, FICLONERANGE, &range);
 }
 
-/* The system call is of Linux 6.13. */
+#ifndef SYS_getxattrat
+#define SYS_getxattrat 464 /* on all architectures but alpha */
+#endif
+
+/* The system call is of Linux 6.13; without it, a path through /proc costs four times as much. A filter of system calls may
+ * report EPERM instead of ENOSYS. */
 static ssize_t real_getxattrat(int dirfd, const char *path, const char *name, void *value, size_t n)
 {
+	static atomic_bool missing;
+	struct {
+		uint64_t value;
+		uint32_t n, flags;
+	} into = { (uint64_t)(uintptr_t)value, n < UINT32_MAX ? (uint32_t)n : UINT32_MAX, 0 };
 	char at[sizeof "/proc/self/fd/-2147483648/" + PATH_MAX];
+	ssize_t got;
 
+	if (!atomic_load_explicit(&missing, memory_order_relaxed)) {
+		got = syscall(SYS_getxattrat, dirfd, path, AT_SYMLINK_NOFOLLOW, name, &into, sizeof into);
+		if (got >= 0 || (errno != ENOSYS && errno != EPERM))
+			return got;
+		atomic_store_explicit(&missing, true, memory_order_relaxed);
+	}
 	if (snprintf(at, sizeof at, "/proc/self/fd/%d/%s", dirfd, path) < (int)sizeof at)
 		return lgetxattr(at, name, value, n);
 	errno = ENAMETOOLONG;

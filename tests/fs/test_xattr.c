@@ -1,9 +1,14 @@
 #include "store/fixture.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -254,11 +259,76 @@ static void faults(void **state)
 	assert_int_equal(xattrs_set(&list, fx_root, "f", -1, XATTR_USER, &e), PTCP_EIO);
 }
 
+/* What getxattrat() tells of the file, its link, the directory itself and a missing name; of short and missing values. */
+static void ask_all(int dirfd, long answer[9])
+{
+	static const char *const name[] = { "user.a", "user.b" };
+	static const char *const file[] = { "f", "link", ".", "none" };
+	char value[8] = "";
+	unsigned i, j;
+	ssize_t n;
+
+	for (i = 0; i < 4; i++)
+		for (j = 0; j < 2; j++) {
+			n = sys_real.getxattrat(dirfd, file[i], name[j], value, sizeof value);
+			answer[2 * i + j] = n < 0 ? -errno : n + value[0] * 256;
+		}
+	n = sys_real.getxattrat(dirfd, "f", "user.a", value, 1);
+	answer[8] = n < 0 ? -errno : n;
+}
+
+/* From here on, the calling process lacks the system call, as older kernels do, or a filter refuses it. */
+static bool lose_getxattrat(int error)
+{
+	struct sock_filter rule[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0), /* the number of the call */
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 464, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog all = { .len = sizeof rule / sizeof *rule, .filter = rule };
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all) == 0;
+}
+
+static void without_the_call(void **state)
+{
+	static const int errors[] = { ENOSYS, EPERM };
+	long with[9], without[9];
+	unsigned i;
+	int dirfd, status;
+	pid_t child;
+
+	(void)state;
+	give("f", "user.a", "xyz", 3);
+	give("", "user.b", "of the", 6);
+	assert_int_equal(symlink("f", fx_path("link")), 0);
+	dirfd = open(fx_path(""), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ask_all(dirfd, with);
+	assert_int_equal(with[0], 3 + 'x' * 256);
+	assert_int_equal(with[1], -ENODATA);
+	assert_true(with[2] < 0); /* not followed */
+	assert_int_equal(with[8], -ERANGE);
+	for (i = 0; i < 2; i++) {
+		if ((child = fork()) == 0) {
+			if (!lose_getxattrat(errors[i]))
+				_exit(77);
+			ask_all(dirfd, without);
+			_exit(memcmp(with, without, sizeof with) != 0);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+			skip();
+		assert_int_equal(status, 0);
+	}
+	close(dirfd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		xattr_test(names), xattr_test(bounds), xattr_test(copies), xattr_test(none),
-		xattr_test(left_out), xattr_test(faults),
+		xattr_test(left_out), xattr_test(faults), xattr_test(without_the_call),
 	};
 	return cmocka_run_group_tests_name("fs/xattr", tests, NULL, NULL);
 }
