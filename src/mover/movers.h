@@ -117,6 +117,8 @@ struct movers_target_ops {
 void movers_watch_targets(struct movers *m, const struct movers_target_ops *ops, void *arg);
 /* Describes the open part of the file to the mover, if it is still there. */
 void movers_target(struct movers *m, uint32_t mover, uint64_t id, struct sink *s, unsigned flags);
+/* The same, to all movers. */
+void movers_target_all(struct movers *m, uint64_t id, struct sink *s, unsigned flags);
 /* There is no such file. */
 void movers_close_of(struct movers *m, uint32_t mover, uint64_t id);
 /* No mover may write into the file from now on. True: ops.closed follows; false: no mover has it open. */

@@ -17,17 +17,20 @@ void movers_watch_targets(struct movers *m, const struct movers_target_ops *ops,
 
 /* ---- Describing ---- */
 
+static void put_close(struct mover *v, uint64_t id)
+{
+	OUTBOX_PUT(mover_link_out(v->link), close, CLOSE, (&(struct wire_close){ id }));
+}
+
 /* A path in no root becomes a path without a file there: the mover leaves. */
-void movers_target(struct movers *m, uint32_t mover, uint64_t id, struct sink *s, unsigned flags)
+static void describe(struct movers *m, struct mover *only, uint64_t id, struct sink *s, unsigned flags)
 {
 	char path[2 * DIR_PATH_RAW_BYTES], below[DIR_PATH_RAW_BYTES], part[SINK_PART_BYTES];
 	struct wire_target f = { .id = id, .size_bytes = sink_size(s), .flags = (uint8_t)flags };
-	struct mover *v = movers_find(m, mover);
 	const char *rest, *above;
+	struct mover *v;
 	uint64_t dev;
 
-	if (v == NULL)
-		return;
 	above = remote_absolute(m, dir_root_path(sink_dir(s)));
 	snprintf(path, sizeof path, "%s/%s", strcmp(above, "/") == 0 ? "" : above,
 	    dir_path_raw(sink_dir(s), sink_part(s, part), below, sizeof below));
@@ -35,14 +38,29 @@ void movers_target(struct movers *m, uint32_t mover, uint64_t id, struct sink *s
 	if (rest == NULL || strlen(rest) > WIRE_PATH_MAX)
 		rest = part;
 	f.path = (struct span){ (const uint8_t *)rest, strlen(rest) };
-	sink_part_id(s, &dev, &f.ino);
-	v->known[wire_slot(id)] = id;
-	OUTBOX_PUT(mover_link_out(v->link), target, TARGET, &f);
+	if (!sink_part_id(s, &dev, &f.ino)) {
+		if (only != NULL)
+			put_close(only, id);
+		return;
+	}
+	LIST_EACH(&m->movers, v, struct mover, in_list)
+		if (v->joined && (only == NULL || v == only)) {
+			v->known[wire_slot(id)] = id;
+			OUTBOX_PUT(mover_link_out(v->link), target, TARGET, &f);
+		}
 }
 
-static void put_close(struct mover *v, uint64_t id)
+void movers_target(struct movers *m, uint32_t mover, uint64_t id, struct sink *s, unsigned flags)
 {
-	OUTBOX_PUT(mover_link_out(v->link), close, CLOSE, (&(struct wire_close){ id }));
+	struct mover *v = movers_find(m, mover);
+
+	if (v != NULL)
+		describe(m, v, id, s, flags);
+}
+
+void movers_target_all(struct movers *m, uint64_t id, struct sink *s, unsigned flags)
+{
+	describe(m, NULL, id, s, flags);
 }
 
 void movers_close_of(struct movers *m, uint32_t mover, uint64_t id)

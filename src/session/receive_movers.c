@@ -46,18 +46,20 @@ int receive_movers_open(struct receive_entry *t)
 	return t->shared && !t->dry_run ? sink_open(t->sink, &t->why) : 0;
 }
 
-void receive_movers_accepted(struct session *sess, struct receive_entry *t, bool anew)
-{
-	sess->receive->shared[wire_slot(t->id)] = t;
-	if (anew)
-		receive_enqueue(sess, t, WORK_OPEN);
-}
-
 static unsigned flags_of(const struct session *sess, const struct receive_entry *t)
 {
 	return (t->grid.size_bytes > t->grid.block_bytes && sink_has_journal(t->sink) ? WIRE_TARGET_JOURNAL : 0) |
 	    (sink_is_sparse(t->sink) ? WIRE_TARGET_SPARSE : 0) |
 	    (sess->receive->sync != STORE_SYNC_NONE ? WIRE_TARGET_DURABLE : 0);
+}
+
+void receive_movers_accepted(struct session *sess, struct receive_entry *t, bool anew)
+{
+	sess->receive->shared[wire_slot(t->id)] = t;
+	if (anew)
+		receive_enqueue(sess, t, WORK_OPEN);
+	else if (wire_grid_blocks(t->grid) == 1) /* a round trip costs as much as the file */
+		movers_target_all(sess->striping.movers, t->id, t->sink, flags_of(sess, t));
 }
 
 static void answer(struct session *sess, uint32_t mover, uint64_t id)
@@ -149,8 +151,9 @@ bool receive_movers_close(struct session *sess, struct receive_entry *t, bool co
 	if (!movers_close(sess->striping.movers, t->id))
 		return false;
 	t->work = WORK_CLOSE;
-	t->next = r->closing;
-	r->closing = t;
+	t->next = NULL;
+	*r->closing_last = t;
+	r->closing_last = &t->next;
 	return true;
 }
 
@@ -163,7 +166,8 @@ static void on_closed(void *arg, uint64_t id)
 		at = &t->next;
 	if (t == NULL)
 		return;
-	*at = t->next;
+	if ((*at = t->next) == NULL)
+		sess->receive->closing_last = at;
 	t->next = NULL;
 	t->work = WORK_NONE;
 	if (t->ended)

@@ -54,7 +54,21 @@ int sink_wrote(struct sink *s, uint32_t block, uint64_t hash, struct ptcp_err *e
 
 /* ---- On another host ---- */
 
-static int join(struct sink *s, int at, uint64_t ino, struct ptcp_err *e)
+void sink_join(struct sink *s, uint64_t ino)
+{
+	assert(ino != 0 && s->part.fd < 0);
+	s->join_ino = ino;
+}
+
+bool sink_is_late(const struct sink *s, const struct ptcp_err *why)
+{
+	const struct sink_lease *l = s->opts.lease;
+
+	return s->join_ino != 0 && !sink_is_open(s) && (why->sys == ENOENT || why->sys == ESTALE) &&
+	    (l == NULL || mono_now().ns < atomic_load(&l->until_ns));
+}
+
+int sink_join_part(struct sink *s, int at, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(s->dir);
 	struct stat st;
@@ -64,7 +78,7 @@ static int join(struct sink *s, int at, uint64_t ino, struct ptcp_err *e)
 		return fs_err_sys(e, errno, s->dir, s->name, NULL);
 	if (sys->fstat(fd, &st) != 0) {
 		fs_err_sys(e, errno, s->dir, s->name, NULL);
-	} else if (!S_ISREG(st.st_mode) || st.st_nlink != 1 || (uint64_t)st.st_ino != ino) {
+	} else if (!S_ISREG(st.st_mode) || st.st_nlink != 1 || (uint64_t)st.st_ino != s->join_ino) {
 		fs_err_set(e, PTCP_EIO, ESTALE, s->dir, s->name, "not the part file that the other host has made");
 	} else {
 		s->part = (struct part){ .fd = fd, .dev = (uint64_t)st.st_dev, .ino = (uint64_t)st.st_ino };
@@ -76,20 +90,6 @@ static int join(struct sink *s, int at, uint64_t ino, struct ptcp_err *e)
 	}
 	sys->close(&fd);
 	return e->code;
-}
-
-int sink_join(struct sink *s, uint64_t ino, struct ptcp_err *e)
-{
-	int at, r;
-
-	assert(s->part.fd < 0);
-	if ((at = dir_fd(s->dir, e)) < 0)
-		return at;
-	pthread_mutex_lock(&s->lock);
-	r = join(s, at, ino, e);
-	pthread_mutex_unlock(&s->lock);
-	dir_fd_done(s->dir);
-	return r;
 }
 
 /* 0, or an errno. Closing a duplicate has a network file system write back what is in its cache. */
@@ -136,6 +136,16 @@ bool sink_flush_all(struct sink *const *of, unsigned n)
 	ok = dir_sys(first->dir)->syncfs(fd) == 0;
 	sink_leave(first, 0);
 	return ok;
+}
+
+void sink_rest(struct sink *s)
+{
+	pthread_mutex_lock(&s->lock);
+	if (s->join_ino != 0 && s->writers == 0) {
+		sink_close(s);
+		atomic_store(&s->part_opened, false);
+	}
+	pthread_mutex_unlock(&s->lock);
 }
 
 void sink_part_with(struct sink *s)

@@ -209,6 +209,8 @@ int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e)
 	char journal[PART_NAME_BYTES];
 	int r;
 
+	if (s->join_ino != 0)
+		return sink_join_part(s, at, e);
 	if ((r = quota_store(&s->hold, 0, e)) < 0 || (r = sink_take_part(s, at, whole ? PART_NEW : PART_EMPTY, e)) < 0)
 		return r;
 	if ((r = check_size(s, at, e)) < 0)

@@ -252,14 +252,18 @@ bool sink_is_part(const char *name);
 /* A block was written and flushed by another host. Any thread. */
 int sink_wrote(struct sink *s, uint32_t block, uint64_t hash, struct ptcp_err *e);
 
-/* On another host: `s` has the name and directory of the part itself, which must have the inode. With e->sys ENOENT or
- * ESTALE the host may see the part later. I/O threads. */
-int sink_join(struct sink *s, uint64_t ino, struct ptcp_err *e);
+/* On another host: `s` has the name and directory of the part itself, which must have the inode, not 0. The first write
+ * opens the part. Before the first write; no I/O. */
+void sink_join(struct sink *s, uint64_t ino);
+/* Whether a write has failed because this host does not see the part, and may see it later. Any thread. */
+bool sink_is_late(const struct sink *s, const struct ptcp_err *why);
 /* Makes the writes so far visible to other hosts; `durable`: and durable. I/O threads. */
 int sink_flush(struct sink *s, bool durable, struct ptcp_err *e);
 /* Makes the writes to all these parts durable by one call, if possible: true. False: flush each of them. I/O
  * threads. */
 bool sink_flush_all(struct sink *const *of, unsigned n);
+/* Closes the flushed part of sink_join() until the next write, unless a write is running. I/O threads. */
+void sink_rest(struct sink *s);
 /* Refuses further writes, waits for running ones and closes the part, which stays. I/O threads. */
 void sink_part_with(struct sink *s);
 

@@ -42,6 +42,7 @@ struct sink {
 	enum sink_state state;
 	int sync_errno; /* error of a failed sync, else 0 */
 	struct part part;
+	uint64_t join_ino; /* another host has made the part, with this inode; 0: none has */
 	/* Copies of part.dev and part.ino, for callers that must not wait for the lock, which is held during
 	 * I/O. */
 	_Atomic uint64_t part_dev, part_ino;
@@ -88,10 +89,11 @@ struct journal_key sink_key(const struct sink *s);
 /* Sets part_number. */
 void sink_number_part(struct sink *s);
 
-/* The next five with s->lock held; `at` is the open directory. part_open(). */
+/* The next six with s->lock held; `at` is the open directory. part_open(). */
 int sink_take_part(struct sink *s, int at, enum part_take take, struct ptcp_err *e);
-/* Opens the part, empty. `whole`: the file is written at once. */
+/* Opens the part, empty, or the one of another host. `whole`: the file is written at once. */
 int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e);
+int sink_join_part(struct sink *s, int at, struct ptcp_err *e); /* shared.c: of sink_join() */
 /* direct.c: after the part was opened, if the file wants direct I/O: true: direct I/O is used. */
 bool sink_begin_direct(struct sink *s);
 /* The same, and allocates the space of the file: the part is ours alone. PTCP_ENOSPC: the disk is full. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/byteorder.h"
 #include "core/err.h"
@@ -19,6 +20,8 @@
 #define SLOW_WRITE_NS NS_PER_MS /* the disk, not the page cache, delays a write of 256 KiB for longer */
 #define LOCK_RETRY_NS (20 * NS_PER_MS)
 #define LOCK_TIMEOUT_NS (5 * NS_PER_S)
+#define LATE_RETRY_NS (50 * NS_PER_MS)
+#define LATE_NS (5 * NS_PER_S) /* delay of new files on a shared file system */
 
 static void give_buf(struct stream *s)
 {
@@ -259,6 +262,9 @@ static void write_chunk(struct stream_write *w)
 		atomic_store_explicit(&files->slow, was_slow, memory_order_relaxed);
 }
 
+/* A shared file system may show the file of another host late. */
+static bool is_late(const struct stream_write *w) { return w->result < 0 && sink_is_late(w->sink, &w->why); }
+
 static void on_written(struct msg *m)
 {
 	struct stream_write *w = CONTAINER_OF(m, struct stream_write, done);
@@ -273,8 +279,14 @@ static void on_written(struct msg *m)
 static void write_on_disk(struct io_job *io)
 {
 	struct stream_write *w = CONTAINER_OF(io, struct stream_write, io);
+	const struct mono until = mono_add_ns(mono_now(), LATE_NS);
+	const struct timespec pause = { 0, (long)LATE_RETRY_NS };
 
 	write_chunk(w);
+	while (is_late(w) && mono_now().ns < until.ns) {
+		nanosleep(&pause, NULL);
+		write_chunk(w);
+	}
 	w->done.run = on_written;
 	mailbox_post(w->stream->box, &w->done);
 }
@@ -286,7 +298,8 @@ static bool run_write(struct stream *s, struct stream_write *w)
 		atomic_store_explicit(&s->waits.writing_since_ns, mono_now().ns, memory_order_relaxed);
 		write_chunk(w);
 		atomic_store_explicit(&s->waits.writing_since_ns, 0, memory_order_relaxed);
-		return write_ended(s, w);
+		if (!is_late(w))
+			return write_ended(s, w);
 	}
 	stream_io_begin(s);
 	w->io.run = write_on_disk;

@@ -284,7 +284,7 @@ stream[] = {
 	DATA(traffic, congestion, WORD)
 }, target[] = {
 	ID(target, id), ANY("root", target, root), UINT("size", target, size_bytes, 1, WIRE_FILE_MAX),
-	ANY("ino", target, ino), UINT("flags", target, flags, 0, WIRE_TARGET_FLAGS),
+	POSITIVE("ino", target, ino), UINT("flags", target, flags, 0, WIRE_TARGET_FLAGS),
 	LENGTH("n", 2, target, path, 1, WIRE_PATH_MAX), DATA(target, path, NO_NUL)
 }, want[] = {
 	ANY("handle", want, handle), ID(want, id)

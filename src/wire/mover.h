@@ -257,7 +257,8 @@ enum wire_target_flags {
 };
 
 /* TARGET describes a received file. The engine makes, locks and journals the part file before it accepts the entry, and
- * completes the file. The mover opens the part below the root, component by component, without following links, and
+ * completes the file. All movers learn of a file of one block as soon as it is accepted, of others when they WANT them.
+ * With the first block, the mover opens the part below the root, component by component, without following links, and
  * creates, truncates, renames or removes no file. A shared file system may show the part late: the mover tries for 5 s,
  * and then ends. The engine makes a part anew, with another inode, unless it resumes the part, so that a mover that has
  * outlived its engine writes into no later file. */

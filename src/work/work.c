@@ -31,7 +31,7 @@ void work_end(struct work *w, const struct ptcp_err *why)
 		w->why = *why;
 		w->result = why->code;
 	}
-	atomic_store(&w->targets.over, true);
+	atomic_store(&w->targets.lease.until_ns, 0); /* late files are not waited for */
 	work_stop_streams(w);
 	work_step_ended(w);
 }

@@ -37,11 +37,9 @@ struct target_flush;
 struct work_targets {
 	struct open_files files;
 	struct sink_lease lease;    /* the engine has not given this mover up */
-	struct list opening;
 	bool durable;               /* blocks are on disk before they are reported */
 	struct target_result *first, **last; /* results that are not flushed yet */
 	struct target_flush *flush; /* flush on an I/O thread; or NULL */
-	atomic_bool over;           /* no more retries */
 };
 
 struct work;
@@ -160,8 +158,8 @@ void work_targets_fini(struct work_targets *t);
 /* PTCP_EPROTO: a request no engine makes. */
 int work_on_target(struct work *w, const struct wire_target *f, struct ptcp_err *e);
 int work_on_close(struct work *w, const struct wire_close *f, struct ptcp_err *e);
-/* A stream waits for the file. True: the engine is to be asked; false: the answer is there, or on its way. */
-bool work_target_missing(struct work *w, uint64_t id, bool *known);
+/* A stream waits for the file. True: the engine is to be asked. */
+bool work_target_missing(struct work *w, uint64_t id);
 /* Flushes the blocks, then reports them. */
 void work_targets_received(struct work *w, uint32_t handle, struct stream_results *results);
 

@@ -127,14 +127,13 @@ static void on_received(void *arg, struct stream *stream, struct stream_results 
 static void on_unknown(void *arg, struct stream *stream, uint64_t id)
 {
 	struct work_stream *s = arg;
-	bool known = s->stopped || s->work->over;
 
-	if (!known && work_target_missing(s->work, id, &known))
-		OUTBOX_PUT(out_of(s), want, WANT, (&(struct wire_want){ s->handle, id }));
-	if (known)
+	if (s->stopped || s->work->over || !work_target_missing(s->work, id)) {
 		stream_known(stream);
-	else
-		s->awaits = id;
+		return;
+	}
+	OUTBOX_PUT(out_of(s), want, WANT, (&(struct wire_want){ s->handle, id }));
+	s->awaits = id;
 }
 
 static void answer(struct work_stream *s)

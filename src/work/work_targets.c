@@ -11,20 +11,8 @@
 #include "wire/block.h"
 #include "work/work_impl.h"
 
-#define RETRY_NS (50 * NS_PER_MS)
-#define LATE_NS (5 * NS_PER_S) /* delay of new files on a shared file system */
 #define FLUSH_RESULTS 512      /* results at once */
 #define FEW 8                  /* files that are synced one by one */
-
-struct target_open {
-	struct list in_list;
-	struct work *work;
-	struct sink *sink;
-	uint64_t id, ino;
-	struct wire_grid grid;
-	bool closed;            /* the engine has closed it meanwhile */
-	struct io_call call;
-};
 
 struct target_close {
 	struct work *work;
@@ -45,8 +33,10 @@ struct target_flush {
 	struct work *work;
 	struct target_result *first;
 	struct sink *sink[FLUSH_RESULTS]; /* sinks of n files */
-	struct { uint64_t id; int result; struct ptcp_err why; } file[FLUSH_RESULTS];
-	unsigned n;
+	uint64_t id[FLUSH_RESULTS];
+	int result[FLUSH_RESULTS];
+	struct ptcp_err *why[FLUSH_RESULTS]; /* of a failed flush; NULL: out of memory */
+	unsigned n, failed;
 	bool durable;
 	struct io_call call;
 };
@@ -64,9 +54,7 @@ static void io_ended(struct work *w)
 void work_targets_init(struct work_targets *t)
 {
 	open_files_init(&t->files);
-	list_init(&t->opening);
 	t->last = &t->first;
-	atomic_init(&t->over, false);
 }
 
 static void results_free(struct target_result *r)
@@ -92,16 +80,6 @@ void work_targets_fini(struct work_targets *t)
 
 /* ---- Opening ---- */
 
-static struct target_open *find_opening(const struct work *w, uint64_t id)
-{
-	struct target_open *o;
-
-	LIST_EACH(&w->targets.opening, o, struct target_open, in_list)
-		if (o->id == id && !o->closed)
-			return o;
-	return NULL;
-}
-
 static bool is_open(struct work *w, uint64_t id)
 {
 	struct sink *s = open_files_get(&w->targets.files, id, NULL);
@@ -110,11 +88,7 @@ static bool is_open(struct work *w, uint64_t id)
 	return s != NULL;
 }
 
-bool work_target_missing(struct work *w, uint64_t id, bool *known)
-{
-	*known = is_open(w, id);
-	return !*known && find_opening(w, id) == NULL;
-}
+bool work_target_missing(struct work *w, uint64_t id) { return !is_open(w, id); }
 
 static void put_closed(struct work *w, uint64_t id)
 {
@@ -129,38 +103,6 @@ static void cannot_open(struct work *w, const struct ptcp_err *why)
 
 	err_while(&named, PTCP_ECONFIG, "destination (all movers need its file system)");
 	work_end(w, &named);
-}
-
-static void on_opened(struct io_call *k)
-{
-	struct target_open *o = CONTAINER_OF(k, struct target_open, call);
-	struct work *w = o->work;
-
-	list_remove(&o->in_list);
-	if (o->closed) {
-		put_closed(w, o->id);
-	} else if (k->result < 0) {
-		cannot_open(w, &k->why);
-	} else if (!w->over) {
-		open_files_set(&w->targets.files, o->id, o->sink, o->grid);
-		work_streams_known(w, o->id);
-	}
-	sink_unref(o->sink);
-	free(o);
-	io_ended(w);
-}
-
-/* On an I/O thread. */
-static void run_open(struct io_call *k)
-{
-	struct target_open *o = CONTAINER_OF(k, struct target_open, call);
-	struct mono until = mono_add_ns(mono_now(), LATE_NS);
-	const struct timespec pause = { 0, (long)RETRY_NS };
-
-	while ((k->result = sink_join(o->sink, o->ino, &k->why)) < 0 &&
-	    (k->why.sys == ENOENT || k->why.sys == ESTALE) &&
-	    mono_now().ns < until.ns && !atomic_load(&o->work->targets.over))
-		nanosleep(&pause, NULL);
 }
 
 static struct sink *sink_for(struct work *w, const struct wire_target *f, struct wire_grid grid, struct ptcp_err *e)
@@ -186,32 +128,22 @@ static struct sink *sink_for(struct work *w, const struct wire_target *f, struct
 
 int work_on_target(struct work *w, const struct wire_target *f, struct ptcp_err *e)
 {
-	struct target_open *o;
+	const struct wire_grid grid = wire_grid_of(f->size_bytes);
+	struct sink *s;
 
 	if (!w->receives)
 		return err_set(e, PTCP_EPROTO, "TARGET for a mover that sends");
-	if (is_open(w, f->id)) {
-		work_streams_known(w, f->id);
-		return 0;
+	if (!is_open(w, f->id)) {
+		if (w->targets.files.slot[wire_slot(f->id)].id != 0)
+			return err_set(e, PTCP_EPROTO, "TARGET in the place of another file");
+		if ((s = sink_for(w, f, grid, e)) == NULL)
+			return e->code;
+		sink_join(s, f->ino);
+		w->targets.durable = (f->flags & WIRE_TARGET_DURABLE) != 0;
+		open_files_set(&w->targets.files, f->id, s, grid);
+		sink_unref(s);
 	}
-	if (find_opening(w, f->id) != NULL)
-		return 0;
-	if (w->targets.files.slot[wire_slot(f->id)].id != 0)
-		return err_set(e, PTCP_EPROTO, "TARGET in the place of another file");
-	if ((o = calloc(1, sizeof *o)) == NULL)
-		return err_nomem(e);
-	o->work = w;
-	o->id = f->id;
-	o->ino = f->ino;
-	o->grid = wire_grid_of(f->size_bytes);
-	if ((o->sink = sink_for(w, f, o->grid, e)) == NULL) {
-		free(o);
-		return e->code;
-	}
-	w->targets.durable = (f->flags & WIRE_TARGET_DURABLE) != 0;
-	list_append(&w->targets.opening, &o->in_list);
-	io_began(w);
-	io_call_start(&o->call, &w->process->context, run_open, on_opened);
+	work_streams_known(w, f->id);
 	return 0;
 }
 
@@ -238,20 +170,18 @@ static void run_close(struct io_call *k)
 
 int work_on_close(struct work *w, const struct wire_close *f, struct ptcp_err *e)
 {
-	struct target_open *o = find_opening(w, f->id);
 	struct sink *s = open_files_get(&w->targets.files, f->id, NULL);
 	struct target_close *c;
 
-	if (o != NULL) {
-		o->closed = true;
-	} else if (s == NULL) {
+	open_files_clear(&w->targets.files, f->id);
+	if (s == NULL || sink_discard_unopened(s)) {
+		sink_unref(s);
 		put_closed(w, f->id);
 	} else {
 		if ((c = calloc(1, sizeof *c)) == NULL) {
 			sink_unref(s);
 			return err_nomem(e);
 		}
-		open_files_clear(&w->targets.files, f->id);
 		*c = (struct target_close){ .work = w, .sink = s, .id = f->id };
 		io_began(w);
 		io_call_start(&c->call, &w->process->context, run_close, on_work_targets_closed);
@@ -271,9 +201,9 @@ static const struct ptcp_err *why_failed(const struct target_flush *f, const str
 
 	if (r->what == RCV_BLOCK_FAILED)
 		return r->why != NULL ? r->why : &nomem;
-	for (i = 0; r->what == RCV_BLOCK_WRITTEN && i < f->n; i++)
-		if (f->file[i].id == r->id && f->file[i].result < 0)
-			return &f->file[i].why;
+	for (i = 0; r->what == RCV_BLOCK_WRITTEN && f->failed > 0 && i < f->n; i++)
+		if (f->id[i] == r->id && f->result[i] < 0)
+			return f->why[i] != NULL ? f->why[i] : &nomem;
 	return NULL;
 }
 
@@ -331,10 +261,13 @@ static void on_flushed(struct io_call *k)
 {
 	struct target_flush *f = CONTAINER_OF(k, struct target_flush, call);
 	struct work *w = f->work;
+	unsigned i;
 
 	work_targets_report(f);
-	while (f->n > 0)
-		sink_unref(f->sink[--f->n]);
+	for (i = 0; i < f->n; i++) {
+		sink_unref(f->sink[i]);
+		free(f->why[i]);
+	}
 	results_free(f->first);
 	free(f);
 	w->targets.flush = NULL;
@@ -347,25 +280,29 @@ static void run_flush(struct io_call *k)
 {
 	struct target_flush *f = CONTAINER_OF(k, struct target_flush, call);
 	bool all = f->durable && f->n > FEW && sink_flush_all(f->sink, f->n);
-	struct ptcp_err bare;
+	struct ptcp_err why;
 	unsigned i;
 
 	for (i = 0; i < f->n && !all; i++)
-		if ((f->file[i].result = sink_flush(f->sink[i], f->durable, &f->file[i].why)) < 0) {
-			sink_err_at(&bare, &f->file[i].why, f->sink[i], false);
-			f->file[i].why = bare;
+		if ((f->result[i] = sink_flush(f->sink[i], f->durable, &why)) < 0) {
+			if ((f->why[i] = malloc(sizeof why)) != NULL)
+				sink_err_at(f->why[i], &why, f->sink[i], false);
+			f->failed++;
 		}
+	for (i = 0; i < f->n; i++) /* the only block has come: CLOSE will wait for no thread */
+		if (sink_size(f->sink[i]) <= WIRE_CHUNK_BYTES)
+			sink_rest(f->sink[i]);
 }
 
 static void add_file(struct target_flush *f, uint64_t id)
 {
 	unsigned i = f->n;
 
-	while (i > 0 && f->file[i - 1].id != id)
+	while (i > 0 && f->id[i - 1] != id)
 		i--;
 	if (i > 0 || (f->sink[f->n] = open_files_get(&f->work->targets.files, id, NULL)) == NULL)
 		return;
-	f->file[f->n++].id = id;
+	f->id[f->n++] = id;
 }
 
 static void flush_next(struct work *w)
@@ -397,6 +334,21 @@ static void flush_next(struct work *w)
 	io_call_start(&f->call, &w->process->context, run_flush, on_flushed);
 }
 
+/* A mover that cannot open the part of a block has not the destination. */
+static void check_destination(struct work *w, const struct stream_results *results)
+{
+	struct sink *s;
+	unsigned i;
+
+	for (i = 0; i < results->n; i++) {
+		if (results->of[i].what != RCV_BLOCK_FAILED || results->of[i].why == NULL)
+			continue;
+		if ((s = open_files_get(&w->targets.files, results->of[i].id, NULL)) != NULL && !sink_is_open(s))
+			cannot_open(w, results->of[i].why);
+		sink_unref(s);
+	}
+}
+
 void work_targets_received(struct work *w, uint32_t handle, struct stream_results *results)
 {
 	struct target_result *r;
@@ -407,6 +359,7 @@ void work_targets_received(struct work *w, uint32_t handle, struct stream_result
 		err_set(&late, PTCP_ETIMEOUT, "the engine: no response in time for a write");
 		work_end(w, &late);
 	}
+	check_destination(w, results);
 	for (i = 0; i < results->n; i++) {
 		if ((r = w->over ? NULL : calloc(1, sizeof *r)) == NULL) {
 			free(results->of[i].why);
