@@ -685,6 +685,10 @@ struct ptcp_result {
 	uint64_t same_files, same_bytes;
 	struct ptcp_deadline deadline;   /* impact_percent: the largest of the transfer; end_s: its end */
 	double spent_s[PTCP_SPENT_CAUSES]; /* seconds by enum ptcp_spent; all 0: too short, or between two servers */
+	/* Part of progress.wire_bytes and saved_bytes that was sent again: copies of late blocks, and blocks of lost
+	 * streams, also of files that have failed; UINT64_MAX: unknown, of a receiver, and between two servers */
+	uint64_t copied_bytes;
+	double probed_s;                 /* seconds in which the number of streams was looked for; 0: it was fixed */
 };
 
 PTCP_API void ptcp_result_init(struct ptcp_result *r);

@@ -94,6 +94,7 @@ struct task_report {
 	struct ptcp_path path_stats[PTCP_PATHS_MAX];
 	struct ptcp_mover_stats mover_stats[MOVERS_MAX];
 	struct ptcp_progress last;
+	uint64_t copied_bytes;          /* of all sessions, sent in vain or again */
 };
 
 /* path_history.c: of transfers and advice. */
@@ -112,7 +113,7 @@ struct task_retry {
 	uint64_t bytes;
 	unsigned attempts;              /* number of attempts since `moved` */
 	struct timer *timer;            /* timer of the next attempt */
-	uint64_t wire_bytes, saved_bytes; /* bytes of earlier sessions */
+	uint64_t wire_bytes, saved_bytes, copied_bytes; /* bytes of earlier sessions */
 };
 
 /* --stop-after and --stop-at */

@@ -74,10 +74,19 @@ static void show_paths(struct ptcp_task *t, struct ptcp_event *ev)
 	ev->n_paths = t->paths.n;
 }
 
+static uint64_t without(uint64_t n, uint64_t part) { return part < n ? n - part : 0; }
+
+/* Of this session: what was sent is at the destination, or was sent in vain. */
+static uint64_t copied_bytes(const struct ptcp_progress *p)
+{
+	return without(p->wire_bytes + p->saved_bytes, without(p->bytes, p->resumed_bytes));
+}
+
 static void measure(struct ptcp_task *t, struct ptcp_event *ev)
 {
 	t->report.last = t->remote_job != NULL ? t->job_ops->progress(t->remote_job) : session_progress(t->session);
 	retry_moved(t, t->report.last.bytes);
+	t->report.copied_bytes = t->retry.copied_bytes + copied_bytes(&t->report.last);
 	t->report.last.wire_bytes += t->retry.wire_bytes;
 	t->report.last.saved_bytes += t->retry.saved_bytes;
 	ev->progress = t->report.last;
@@ -556,6 +565,7 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 	t->session = NULL;
 	t->retry.wire_bytes = t->report.last.wire_bytes;
 	t->retry.saved_bytes = t->report.last.saved_bytes;
+	t->retry.copied_bytes = t->report.copied_bytes;
 }
 
 const struct session_ops task_session_ops = {
@@ -580,8 +590,6 @@ static void fill_fastest(struct ptcp_result *r, const struct stream_control *m)
 	r->fastest_impact_percent = p.impact_ratio * 100;
 }
 
-static uint64_t without(uint64_t n, uint64_t part) { return part < n ? n - part : 0; }
-
 static void fill_same(struct ptcp_result *r, const struct task_report *n, bool unknown)
 {
 	r->same_files = unknown ? UINT64_MAX : without(n->same.n, n->sent_before.n);
@@ -604,6 +612,8 @@ void ptcp_transfer_result(const struct ptcp_task *t, struct ptcp_result *r)
 	struct ptcp_result all = {
 		.progress = t->report.last, .warnings = t->report.warnings, .seconds = t->seconds,
 		.deleted = t->report.deleted, .vanished = t->report.vanished,
+		.copied_bytes = t->files.sends && t->job_ops == NULL ? t->report.copied_bytes : UINT64_MAX,
+		.probed_s = t->history.control.probed_s,
 		.predicted_bps = NAN, .predicted_impact_percent = NAN, .measured_bps = NAN
 	};
 	const struct stream_control *m = &t->history.control;

@@ -533,6 +533,8 @@ bool stream_control_add(struct stream_control *s, const struct stream_control_sa
 	struct stream_control_sample joined = *sample, *x = &joined;
 
 	impact_budget_pass(&s->spent, s->streams, x->interval_s);
+	if (s->phase == STREAM_CONTROL_PROBING)
+		s->probed_s += x->interval_s;
 	if (pass_outage(s, x) != OUTAGE_NONE)
 		return false;
 	if (s->streams > s->target)

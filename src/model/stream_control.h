@@ -61,6 +61,7 @@ struct stream_control {
 	unsigned recorded;               /* levels so far, repeated ones too */
 	unsigned recorded_streams;       /* connected streams of the latest */
 	struct impact_budget spent;
+	double probed_s;                 /* time of PROBING so far */
 	struct outage outage;
 	unsigned answer;                   /* latest answer; 0: none yet */
 	double predicted_bps, predicted_impact_ratio;

@@ -166,7 +166,7 @@ static void warning(void **state)
 static const struct ptcp_result result = { .size = sizeof result, .progress.file_bytes = 900000007,
 	.progress.bytes = 900000007, .progress.wire_bytes = 1000000000, /* a tenth twice */
 	.progress.resumed_bytes = 7, .progress.files = 12, .progress.failed = 2, .seconds = 2,
-	.progress.max_streams = 8, .spent_s = { [PTCP_SPENT_PEER_DISK] = 1.5, [PTCP_SPENT_WINDOW] = 0.4,
+	.copied_bytes = 100000000, .probed_s = 1.5, .progress.max_streams = 8, .spent_s = { [PTCP_SPENT_PEER_DISK] = 1.5, [PTCP_SPENT_WINDOW] = 0.4,
 	[PTCP_SPENT_IMPACT] = 0.1 } };
 
 /* Paths of the options, and of the last event. */
@@ -262,7 +262,7 @@ static void json_end(void **state)
 	assert_string_equal(cap.out, "{\"event\":\"end\",\"ok\":true,\"exit\":0,\"error\":null,\"cause\":null,"
 	    "\"bytes\":900000007,\"wire_bytes\":1000000000,\"files\":12,\"failed\":2,"
 	    "\"resumed_bytes\":7,\"seconds\":2.0,\"throughput_bps\":3600000000,\"streams\":8,"
-	    "\"paths\":[{\"via\":[],\"bytes\":600000000}],\"saved_bytes\":0,\"up_to_date\":0,\"up_to_date_bytes\":0,"
+	    "\"paths\":[{\"via\":[],\"bytes\":600000000}],\"saved_bytes\":0,\"copied_bytes\":100000000,\"probed_s\":1.5,\"up_to_date\":0,\"up_to_date_bytes\":0,"
 	    "\"time_s\":{\"disk\":0.0,\"peer_disk\":1.5,\"processor\":0.0,\"peer_processor\":0.0,\"verifying\":0.0,\"path\":0.0,"
 	    "\"window\":0.4,\"buffer\":0.0,\"impact\":0.1,\"limit\":0.0,\"idle\":0.0},"
 	    "\"deleted\":0,\"vanished\":0,\"advised_streams\":null,\"predicted_bps\":null,"
@@ -273,7 +273,7 @@ static void json_end(void **state)
 	n_carried = 2;
 	assert_int_equal(end(true, false, true, 0, ""), 0);
 	assert_non_null(strstr(cap.out, "\"paths\":[{\"via\":[\"a:1\",\"b\"],\"bytes\":600000000},"
-	    "{\"via\":[],\"bytes\":400000000}],\"saved_bytes\":0,\"up_to_date\""));
+	    "{\"via\":[],\"bytes\":400000000}],\"saved_bytes\":0,\"copied_bytes\""));
 	assert_int_equal(end(false, false, true, 0, ""), 0);
 	assert_non_null(strstr(cap.err, "\n  via a:1,b: 600 MB\n  direct: 400 MB\n"));
 	n_carried = 1;
@@ -291,7 +291,8 @@ static void text_end(void **state)
 	assert_string_equal(cap.out, "");
 	assert_string_equal(cap.err,
 	    "received 12 files, 900 MB (7 B already transferred) in 2.00 s, 3.60 Gbit/s, 8 streams\n"
-	    "time: 75 % the other host's disk, 20 % path (limited by the receiver's window), 5 % impact budget\n");
+	    "time: 75 % the other host's disk, 20 % path (limited by the receiver's window), 5 % impact budget\n"
+	    "sent again: 100 MB (10 %), late blocks and those of lost streams\n");
 	assert_int_equal(end(false, true, true, 0, ""), 0);
 	assert_string_equal(cap.err, "");
 	/* a failure prints a single line, also with quiet */

@@ -290,6 +290,7 @@ static void probes_then_holds(void **state)
 	assert_int_equal(feed(&s, STREAM_CONTROL_LEVEL_S, 90e6 * 15 / 20, false), 1);
 	assert_int_equal(s.target, 1);
 	assert_true(s.advised && s.answer == 1);
+	assert_near(s.probed_s, 2 * STREAM_CONTROL_LEVEL_S, STREAM_CONTROL_SAMPLE_S);
 	assert_near(s.predicted_bps, 15e6, 1e-6);
 	assert_near(s.predicted_impact_ratio, 0, 0);
 	assert_int_equal(feed(&s, STREAM_CONTROL_FIRST_HOLD_S - 1, 15e6, false), 0);

@@ -206,7 +206,8 @@ class Transfer(Task):
         return TransferResult(progress_of(r.progress), tuple(self.warnings), tuple(self.failed_files), r.seconds,
                               r.advised_streams, r.predicted_bps, r.predicted_impact_percent, r.measured_bps,
                               self.digests,
-                              None if r.same_files == 2**64 - 1 else r.same_files)
+                              None if r.same_files == 2**64 - 1 else r.same_files,
+                              None if r.copied_bytes == 2**64 - 1 else r.copied_bytes, r.probed_s)
 
 
 class Advise(Task):

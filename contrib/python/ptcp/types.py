@@ -62,6 +62,8 @@ class TransferResult(_Result):
     measured_bps: Optional[float]
     digests: Mapping[bytes, Mapping[str, str]] = field(default_factory=dict, hash=False)  # of sent files, with `digest`
     up_to_date: Optional[int] = None  # files that this run found complete at the destination, or that a rule kept there
+    copied_bytes: Optional[int] = None  # part of the sent bytes that was sent again, or in vain; None: received
+    probed_s: float = 0.0  # in which the number of streams was looked for
 
 
 @dataclass(frozen=True)

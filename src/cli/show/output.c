@@ -254,6 +254,12 @@ static void text_dry_end(const struct ptcp_result *r)
 	    units_size_text(size, r->progress.file_bytes), units_size_text(resumed, r->progress.resumed_bytes), deleted);
 }
 
+/* More than copies of late blocks at the end of a transfer usually are. */
+static bool is_much(uint64_t copied_bytes, uint64_t of)
+{
+	return copied_bytes != UINT64_MAX && copied_bytes >= 1000000 && copied_bytes >= of / 20;
+}
+
 static void text_end(const struct output *o, const struct ptcp_result *r)
 {
 	const struct story s = { .command = o->command, .peer = o->peer, .keeps = o->keeps,
@@ -267,6 +273,9 @@ static void text_end(const struct output *o, const struct ptcp_result *r)
 	if (r->progress.saved_bytes > 0)
 		terminal_line("compressed: %s sent as %s", units_size_text(size, sent_bytes(r)),
 		    units_size_text(resumed, r->progress.wire_bytes));
+	if (is_much(r->copied_bytes, sent_bytes(r)))
+		terminal_line("sent again: %s (%.0f %%), late blocks and those of lost streams",
+		    units_size_text(size, r->copied_bytes), 100.0 * (double)r->copied_bytes / (double)sent_bytes(r));
 	text_advised(r);
 	text_deadline(r);
 	if (o->congestion[0] != '\0' && (o->changed_congestion || r->advised_streams > 0))
@@ -427,6 +436,9 @@ static json_t *output_json_end(const struct output *o, const struct ptcp_result 
 	    json_count(r->progress.max_streams), "paths", paths(o, false)));
 
 	json_object_set_new(end, "saved_bytes", json_count(r->progress.saved_bytes));
+	json_object_set_new(end, "copied_bytes",
+	    r->copied_bytes != UINT64_MAX ? json_count(r->copied_bytes) : json_null());
+	json_object_set_new(end, "probed_s", json_seconds(r->probed_s));
 	json_object_set_new(end, "up_to_date", r->same_files != UINT64_MAX ? json_count(r->same_files) : json_null());
 	json_object_set_new(end, "up_to_date_bytes",
 	    r->same_bytes != UINT64_MAX ? json_count(r->same_bytes) : json_null());
