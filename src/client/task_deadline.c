@@ -91,7 +91,7 @@ void deadline_start(struct ptcp_task *t, struct session *sess)
 
 /* ---- Reports ---- */
 
-/* The time of the day, with the date if that is another one. */
+/* The time of the day, with the date unless today. */
 static const char *clock_text(char out[UNITS_TEXT_BYTES], double at_s)
 {
 	time_t at = (time_t)ceil(at_s), now = time(NULL);

@@ -94,7 +94,7 @@ struct task_report {
 	struct ptcp_path path_stats[PTCP_PATHS_MAX];
 	struct ptcp_mover_stats mover_stats[MOVERS_MAX];
 	struct ptcp_progress last;
-	uint64_t copied_bytes;          /* of all sessions, sent in vain or again */
+	uint64_t copied_bytes;          /* sent in vain or again, in all sessions */
 };
 
 /* path_history.c: of transfers and advice. */

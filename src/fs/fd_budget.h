@@ -22,7 +22,7 @@ bool fd_budget_reserve(unsigned n);
 unsigned fd_budget_left(void);
 
 /* A changed limit is known after so many files at most, and before a file has to wait. */
-#define FD_BUDGET_FILES_PER_LIMIT 64u
+enum { FD_BUDGET_FILES_PER_LIMIT = 64 };
 
 /* Takes n descriptors for files, which have half of the room. False: used up; try again after other files are
  * closed. */

@@ -78,12 +78,10 @@ static int real_clonerange(int fd, int from, uint64_t off, uint64_t n)
 	return ioctl(fd, FICLONERANGE, &range);
 }
 
-#ifndef SYS_getxattrat
-#define SYS_getxattrat 464 /* on all architectures but alpha */
-#endif
+enum { GETXATTRAT = 464 }; /* the number of the call on all architectures but alpha */
 
-/* The system call is of Linux 6.13; without it, a path through /proc costs four times as much. A filter of system calls may
- * report EPERM instead of ENOSYS. */
+/* The system call is of Linux 6.13; without it, a path through /proc costs four times as much. A filter of system calls
+ * may report EPERM instead of ENOSYS. */
 static ssize_t real_getxattrat(int dirfd, const char *path, const char *name, void *value, size_t n)
 {
 	static atomic_bool missing;
@@ -95,7 +93,7 @@ static ssize_t real_getxattrat(int dirfd, const char *path, const char *name, vo
 	ssize_t got;
 
 	if (!atomic_load_explicit(&missing, memory_order_relaxed)) {
-		got = syscall(SYS_getxattrat, dirfd, path, AT_SYMLINK_NOFOLLOW, name, &into, sizeof into);
+		got = syscall(GETXATTRAT, dirfd, path, AT_SYMLINK_NOFOLLOW, name, &into, sizeof into);
 		if (got >= 0 || (errno != ENOSYS && errno != EPERM))
 			return got;
 		atomic_store_explicit(&missing, true, memory_order_relaxed);

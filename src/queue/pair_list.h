@@ -16,13 +16,13 @@ struct pair_batch {
 	bool missing;        /* none of the sources exists */
 };
 
-/* Reads the batch at `position`. Before `alone_until` a batch has one pair, or several whose local sources do not exist in
- * `directory`: b->missing. n is 0 at the end of the list. PTCP_ECONFIG: a faulty line; PTCP_EIO. */
+/* Reads the batch at `position`. Before `alone_until` a batch has one pair, or several whose local sources do not exist
+ * in `directory`: b->missing. n is 0 at the end of the list. PTCP_ECONFIG: a faulty line; PTCP_EIO. */
 int pair_batch_read(struct pair_batch *b, const char *path, const char *directory, uint64_t position,
     uint64_t alone_until, struct ptcp_err *e);
 void pair_batch_fini(struct pair_batch *b); /* zeroed is fine */
 
-/* Writes a pair as a line. A local path becomes an absolute one, as other lists have it: a URL with escapes, if it has
+/* Writes a pair as a line. Local paths become absolute: a URL with escapes, if it has
  * other characters than letters, digits and a few more. */
 void pair_write(FILE *f, const char *source, const char *dest, const char *directory);
 

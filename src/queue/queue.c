@@ -79,7 +79,8 @@ static const struct task_field {
 	FIELD("destination", TASK_TEXT, destination), FIELD("pairs", TASK_TEXT, pairs),
 	FIELD("on-success", TASK_TEXT, on_success), FIELD("on-failure", TASK_TEXT, on_failure),
 	FIELD("directory", TASK_TEXT, directory), FIELD("priority", TASK_INT, priority),
-	FIELD("start", TASK_TIME, start_s), FIELD("deadline", TASK_TIME, deadline_s), FIELD("retries", TASK_INT, retries),
+	FIELD("start", TASK_TIME, start_s), FIELD("deadline", TASK_TIME, deadline_s),
+	FIELD("retries", TASK_INT, retries),
 #undef FIELD
 };
 #define N_TASK_FIELDS (sizeof task_fields / sizeof *task_fields)

@@ -28,7 +28,7 @@ struct queue_task {
 	char *on_success, *on_failure; /* commands for the shell, run after the end of the job; or NULL */
 	int priority;    /* higher ones first */
 	int64_t start_s; /* not before; 0: at once */
-	int64_t deadline_s; /* to be done by this time; 0: none */
+	int64_t deadline_s; /* time by which the job is to be done; 0: none */
 	unsigned retries;
 };
 

@@ -168,8 +168,8 @@ static int convert(struct queue_file_job *j, struct raw *w, const struct conf_do
 		    "2027-01-31T22:00)");
 	if (w->deadline != NULL && units_parse_deadline(w->deadline, t->start_s > 0 ? t->start_s : now_s,
 	    &t->deadline_s) < 0)
-		return conf_fail(d, conf_lookup(d, node, "deadline"), e, "deadline: not a time after the start (such as "
-		    "08:00, 2027-01-31T08:00 or 2h)");
+		return conf_fail(d, conf_lookup(d, node, "deadline"), e, "deadline: not a time after the start (such "
+		    "as 08:00, 2027-01-31T08:00 or 2h)");
 	return check_operands(t, d, node, j->name, e);
 }
 

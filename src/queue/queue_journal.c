@@ -109,8 +109,8 @@ static int check_whole(const struct queue_journal *j, struct ptcp_err *e)
 		return err_sys(e, PTCP_EIO, "%s: cannot read", j->path);
 	if (st.st_nlink > 0 && st.st_size >= j->done)
 		return 0;
-	return err_set(e, PTCP_ECONFIG, "%s: %s while the queue was in use: the jobs are lost (restore the file, or add the "
-	    "jobs again)", j->path, st.st_nlink > 0 ? "shortened" : "removed");
+	return err_set(e, PTCP_ECONFIG, "%s: %s while the queue was in use: the jobs are lost (restore the file, or "
+	    "add the jobs again)", j->path, st.st_nlink > 0 ? "shortened" : "removed");
 }
 
 int queue_journal_follow(struct queue_journal *j, struct job_queue *q, struct ptcp_err *e)

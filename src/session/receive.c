@@ -36,7 +36,7 @@ int session_receive_into(struct session *sess, struct destination *place, struct
 	r->rules.window_s = engine_open(sess->engine)->modify_window_s;
 	r->session = sess;
 	r->last = &r->first;
-	r->closing_last = &r->closing;
+	r->closing.last = &r->closing.first;
 	r->fd_last = &r->fd_first;
 	list_init(&r->verify_queue);
 	list_init(&r->match_queue);

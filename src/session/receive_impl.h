@@ -152,7 +152,7 @@ struct receive_side {
 	atomic_bool completing;
 	struct receive_entry *locked; /* files whose part another session has locked: retried later */
 	struct receive_entry **shared; /* receive_movers.c: accepted files by slot; NULL: without movers */
-	struct receive_entry *closing, **closing_last; /* WORK_CLOSE, in the order of CLOSE */
+	struct { struct receive_entry *first, **last; } closing; /* WORK_CLOSE, in the order of CLOSE */
 	struct receive_want *wants; /* movers that want files in WORK_OPEN */
 	struct list verify_queue;   /* entries that wait for an I/O thread (verify_queue.c) */
 	struct list match_queue;    /* entries that wait to be matched */

@@ -20,10 +20,9 @@ bool receive_idle(const struct session *sess)
 {
 	const struct receive_side *r = sess->receive;
 
-	return r->closing == NULL && r->first == NULL && r->fd_first == NULL && r->batch == NULL && r->locked == NULL &&
-	    r->n_verifying == 0 && r->syncing == NULL && list_empty(&r->verify_queue) && list_empty(&r->match_queue) &&
-	    receive_pipe_idle(sess) &&
-	    receive_prune_idle(r);
+	return r->closing.first == NULL && r->first == NULL && r->fd_first == NULL && r->batch == NULL &&
+	    r->locked == NULL && r->n_verifying == 0 && r->syncing == NULL && list_empty(&r->verify_queue) &&
+	    list_empty(&r->match_queue) && receive_pipe_idle(sess) && receive_prune_idle(r);
 }
 
 enum wire_busy receive_busy(const struct session *sess)

@@ -152,22 +152,22 @@ bool receive_movers_close(struct session *sess, struct receive_entry *t, bool co
 		return false;
 	t->work = WORK_CLOSE;
 	t->next = NULL;
-	*r->closing_last = t;
-	r->closing_last = &t->next;
+	*r->closing.last = t;
+	r->closing.last = &t->next;
 	return true;
 }
 
 static void on_closed(void *arg, uint64_t id)
 {
 	struct session *sess = arg;
-	struct receive_entry **at = &sess->receive->closing, *t;
+	struct receive_entry **at = &sess->receive->closing.first, *t;
 
 	while ((t = *at) != NULL && t->id != id)
 		at = &t->next;
 	if (t == NULL)
 		return;
 	if ((*at = t->next) == NULL)
-		sess->receive->closing_last = at;
+		sess->receive->closing.last = at;
 	t->next = NULL;
 	t->work = WORK_NONE;
 	if (t->ended)

@@ -68,30 +68,6 @@ bool sink_is_late(const struct sink *s, const struct ptcp_err *why)
 	    (l == NULL || mono_now().ns < atomic_load(&l->until_ns));
 }
 
-int sink_join_part(struct sink *s, int at, struct ptcp_err *e)
-{
-	const struct sys *sys = dir_sys(s->dir);
-	struct stat st;
-	int fd = sys->openat(at, s->name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
-
-	if (fd < 0)
-		return fs_err_sys(e, errno, s->dir, s->name, NULL);
-	if (sys->fstat(fd, &st) != 0) {
-		fs_err_sys(e, errno, s->dir, s->name, NULL);
-	} else if (!S_ISREG(st.st_mode) || st.st_nlink != 1 || (uint64_t)st.st_ino != s->join_ino) {
-		fs_err_set(e, PTCP_EIO, ESTALE, s->dir, s->name, "not the part file that the other host has made");
-	} else {
-		s->part = (struct part){ .fd = fd, .dev = (uint64_t)st.st_dev, .ino = (uint64_t)st.st_ino };
-		atomic_store(&s->part_dev, s->part.dev);
-		sink_number_part(s);
-		sink_begin_direct(s);
-		atomic_store(&s->part_opened, true);
-		return 0;
-	}
-	sys->close(&fd);
-	return e->code;
-}
-
 /* 0, or an errno. Closing a duplicate has a network file system write back what is in its cache. */
 static int flush(const struct sys *sys, int fd, bool durable)
 {

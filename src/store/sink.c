@@ -203,6 +203,31 @@ static int check_size(struct sink *s, int at, struct ptcp_err *e)
 	    "larger than files of this file system can be (split it, or choose another destination)");
 }
 
+/* Opens the part that another host has made, after sink_join(). */
+static int join_part(struct sink *s, int at, struct ptcp_err *e)
+{
+	const struct sys *sys = dir_sys(s->dir);
+	struct stat st;
+	int fd = sys->openat(at, s->name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
+
+	if (fd < 0)
+		return fs_err_sys(e, errno, s->dir, s->name, NULL);
+	if (sys->fstat(fd, &st) != 0) {
+		fs_err_sys(e, errno, s->dir, s->name, NULL);
+	} else if (!S_ISREG(st.st_mode) || st.st_nlink != 1 || (uint64_t)st.st_ino != s->join_ino) {
+		fs_err_set(e, PTCP_EIO, ESTALE, s->dir, s->name, "not the part file that the other host has made");
+	} else {
+		s->part = (struct part){ .fd = fd, .dev = (uint64_t)st.st_dev, .ino = (uint64_t)st.st_ino };
+		atomic_store(&s->part_dev, s->part.dev);
+		sink_number_part(s);
+		sink_begin_direct(s);
+		atomic_store(&s->part_opened, true);
+		return 0;
+	}
+	sys->close(&fd);
+	return e->code;
+}
+
 int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e)
 {
 	const struct journal_key key = sink_key(s);
@@ -210,7 +235,7 @@ int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e)
 	int r;
 
 	if (s->join_ino != 0)
-		return sink_join_part(s, at, e);
+		return join_part(s, at, e);
 	if ((r = quota_store(&s->hold, 0, e)) < 0 || (r = sink_take_part(s, at, whole ? PART_NEW : PART_EMPTY, e)) < 0)
 		return r;
 	if ((r = check_size(s, at, e)) < 0)

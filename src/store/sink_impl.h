@@ -89,11 +89,10 @@ struct journal_key sink_key(const struct sink *s);
 /* Sets part_number. */
 void sink_number_part(struct sink *s);
 
-/* The next six with s->lock held; `at` is the open directory. part_open(). */
+/* The next five with s->lock held; `at` is the open directory. part_open(). */
 int sink_take_part(struct sink *s, int at, enum part_take take, struct ptcp_err *e);
 /* Opens the part, empty, or the one of another host. `whole`: the file is written at once. */
 int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e);
-int sink_join_part(struct sink *s, int at, struct ptcp_err *e); /* shared.c: of sink_join() */
 /* direct.c: after the part was opened, if the file wants direct I/O: true: direct I/O is used. */
 bool sink_begin_direct(struct sink *s);
 /* The same, and allocates the space of the file: the part is ours alone. PTCP_ENOSPC: the disk is full. */

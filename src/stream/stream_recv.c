@@ -20,8 +20,7 @@
 #define SLOW_WRITE_NS NS_PER_MS /* the disk, not the page cache, delays a write of 256 KiB for longer */
 #define LOCK_RETRY_NS (20 * NS_PER_MS)
 #define LOCK_TIMEOUT_NS (5 * NS_PER_S)
-#define LATE_RETRY_NS (50 * NS_PER_MS)
-#define LATE_NS (5 * NS_PER_S) /* delay of new files on a shared file system */
+enum { LATE_RETRY_MS = 50, LATE_MS = 5000 }; /* delay of new files on a shared file system */
 
 static void give_buf(struct stream *s)
 {
@@ -279,8 +278,8 @@ static void on_written(struct msg *m)
 static void write_on_disk(struct io_job *io)
 {
 	struct stream_write *w = CONTAINER_OF(io, struct stream_write, io);
-	const struct mono until = mono_add_ns(mono_now(), LATE_NS);
-	const struct timespec pause = { 0, (long)LATE_RETRY_NS };
+	const struct mono until = mono_add_ns(mono_now(), LATE_MS * NS_PER_MS);
+	const struct timespec pause = { 0, LATE_RETRY_MS * (long)NS_PER_MS };
 
 	write_chunk(w);
 	while (is_late(w) && mono_now().ns < until.ns) {

@@ -190,7 +190,7 @@ int wire_attrs_decode(struct wire_attrs *a, const struct wire_entry *f, struct p
 	struct span value;
 	bool ok = true;
 
-	if (f->attrs.n == 0 && f->type != WIRE_HARDLINK) { /* of most files of most trees, four times each */
+	if (f->attrs.n == 0 && f->type != WIRE_HARDLINK) { /* most files of most trees, four times each */
 		*a = d;
 		return 0;
 	}

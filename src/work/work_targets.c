@@ -35,7 +35,7 @@ struct target_flush {
 	struct sink *sink[FLUSH_RESULTS]; /* sinks of n files */
 	uint64_t id[FLUSH_RESULTS];
 	int result[FLUSH_RESULTS];
-	struct ptcp_err *why[FLUSH_RESULTS]; /* of a failed flush; NULL: out of memory */
+	struct ptcp_err *why[FLUSH_RESULTS]; /* reason of a failed flush; NULL: out of memory */
 	unsigned n, failed;
 	bool durable;
 	struct io_call call;

@@ -166,8 +166,8 @@ static void warning(void **state)
 static const struct ptcp_result result = { .size = sizeof result, .progress.file_bytes = 900000007,
 	.progress.bytes = 900000007, .progress.wire_bytes = 1000000000, /* a tenth twice */
 	.progress.resumed_bytes = 7, .progress.files = 12, .progress.failed = 2, .seconds = 2,
-	.copied_bytes = 100000000, .probed_s = 1.5, .progress.max_streams = 8, .spent_s = { [PTCP_SPENT_PEER_DISK] = 1.5, [PTCP_SPENT_WINDOW] = 0.4,
-	[PTCP_SPENT_IMPACT] = 0.1 } };
+	.copied_bytes = 100000000, .probed_s = 1.5, .progress.max_streams = 8,
+	.spent_s = { [PTCP_SPENT_PEER_DISK] = 1.5, [PTCP_SPENT_WINDOW] = 0.4, [PTCP_SPENT_IMPACT] = 0.1 } };
 
 /* Paths of the options, and of the last event. */
 static const char *const routes[] = { "a:1,b", "direct" };

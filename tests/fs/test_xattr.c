@@ -259,7 +259,8 @@ static void faults(void **state)
 	assert_int_equal(xattrs_set(&list, fx_root, "f", -1, XATTR_USER, &e), PTCP_EIO);
 }
 
-/* What getxattrat() tells of the file, its link, the directory itself and a missing name; of short and missing values. */
+/* What getxattrat() tells of the file, its link, the directory itself and a missing name; of short and missing
+ * values. */
 static void ask_all(int dirfd, long answer[9])
 {
 	static const char *const name[] = { "user.a", "user.b" };

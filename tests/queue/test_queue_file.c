@@ -109,9 +109,11 @@ static void bad(void **state)
 		{ "hosts: []\n", ":1:1: jobs: expected jobs, got the unknown key 'hosts'" },
 		{ "jobs: 3\n", ":1:7: jobs" },
 		{ "jobs: [{source: a}]\n", "expected the key 'name'" },
-		{ "jobs: [{name: a, source: b, destination: 'h:c', start: '2027-01-31T22:00', deadline: '2027-01-31'}]\n",
+		{ "jobs: [{name: a, source: b, destination: 'h:c', start: '2027-01-31T22:00', "
+		    "deadline: '2027-01-31'}]\n",
 		    "deadline: not a time after the start" },
-		{ "jobs: [{name: a, source: b, destination: 'h:c', deadline: '2027-02-31'}]\n", "deadline: not a time" },
+		{ "jobs: [{name: a, source: b, destination: 'h:c', deadline: '2027-02-31'}]\n",
+		    "deadline: not a time" },
 		{ "jobs: [{name: a}]\n", ":1:8: a: nothing to transfer (add a source and a destination, or pairs)" },
 		{ "jobs: [{name: a, source: b}]\n", "a: nothing to transfer" },
 		{ "jobs: [{name: a, pairs: p, source: b}]\n", "a: pairs and a source or destination" },

@@ -128,8 +128,8 @@ static void left_over(void **state)
 	sink_unref(old);
 }
 
-/* A shared file system shows the part late, or an older one of this name first: the same write succeeds later, unless the
- * engine has given this host up meanwhile. Other failures are not of time. */
+/* A shared file system shows the part late, or an older one of this name first: the same write succeeds later, unless
+ * the engine has given this host up meanwhile. Other failures are not of time. */
 static void not_there_yet(void **state)
 {
 	struct sink_lease lease;

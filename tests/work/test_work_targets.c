@@ -135,8 +135,8 @@ static void result(uint64_t id, const struct ptcp_err *why)
 		loop_run_once(fx.w.loop, true);
 }
 
-/* The only block is the file, which is closed before its report: CLOSE waits for no thread. A copy of the block opens it
- * again: the report may have been lost with its stream. */
+/* The only block is the file, which is closed before its report: CLOSE waits for no thread. A copy of the block opens
+ * it again: the report may have been lost with its stream. */
 static void whole(void **state)
 {
 	size_t before;
@@ -227,8 +227,8 @@ static void in_the_place_of_another(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(opened), cmocka_unit_test(whole), cmocka_unit_test(unwritten), cmocka_unit_test(missing),
-		cmocka_unit_test(by_a_sender), cmocka_unit_test(in_the_place_of_another),
+		cmocka_unit_test(opened), cmocka_unit_test(whole), cmocka_unit_test(unwritten),
+		cmocka_unit_test(missing), cmocka_unit_test(by_a_sender), cmocka_unit_test(in_the_place_of_another),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -32,15 +32,16 @@ json_t *jobs_json(const struct jobs *s, const struct queue_job *j)
 {
 	bool failed = j->error != NULL;
 
-	return json_pack("{s:s, s:s, s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:s, s:s, s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+	    "s:o}",
 	    "event", "job", "name", j->name, "state", queue_state_name(j->state), "held_by",
 	    json_text(held_by(s, j)),
 	    "priority", j->task.priority, "failures", (int)j->tries, "exit", failed ?
 	    json_integer(j->exit) : json_null(),
 	    "error", json_text(j->error), "start", json_moment(j->task.start_s), "deadline",
-	    json_moment(j->task.deadline_s), "overdue", queue_is_overdue(j, (int64_t)time(NULL)), "begun", json_moment(j->begun_s),
-	    "ended",
-	    json_moment(j->ended_s), "again", json_moment(j->again_s), "bytes", json_count(j->sum.bytes), "files",
+	    json_moment(j->task.deadline_s), "overdue", queue_is_overdue(j, (int64_t)time(NULL)), "begun",
+	    json_moment(j->begun_s), "ended", json_moment(j->ended_s), "again", json_moment(j->again_s),
+	    "bytes", json_count(j->sum.bytes), "files",
 	    json_count(j->sum.files), "seconds", json_seconds(j->sum.seconds), "pairs",
 	    j->task.pairs != NULL ? json_count(j->sum.pairs) : json_null(), "failed_pairs",
 	    j->task.pairs != NULL ? json_count(j->sum.failed_pairs) : json_null());
@@ -211,8 +212,8 @@ static int task_of(struct queue_task *t, const struct jobs_args *a, size_t n, ch
 		return err_set(e, PTCP_EUSAGE, "--start: not a time to come (such as 22:00 or 2027-01-31T22:00)");
 	if (a->deadline != NULL && units_parse_deadline(a->deadline, t->start_s > 0 ? t->start_s : now_s,
 	    &t->deadline_s) < 0)
-		return err_set(e, PTCP_EUSAGE, "--deadline: not a time after the start (such as 08:00, 2027-01-31T08:00 or "
-		    "2h)");
+		return err_set(e, PTCP_EUSAGE, "--deadline: not a time after the start (such as 08:00, "
+		    "2027-01-31T08:00 or 2h)");
 	t->priority = a->priority;
 	t->retries = a->retries;
 	if ((r = copy_texts(&t->sources, at, sources, e)) < 0 ||
@@ -508,7 +509,8 @@ static const struct opt jobs_options[] = {
 	{ "on-failure", 0, "COMMAND", "add: run COMMAND when the job has failed for good", opt_text, AT(on_failure),
 	    0, 0 },
 	{ "start", 0, "TIME", "add: begin at this time, such as 22:00", opt_text, AT(start), 0, 0 },
-	{ "deadline", 0, "TIME", "add: be done by this time, such as 08:00, or within 2h", opt_text, AT(deadline), 0, 0 },
+	{ "deadline", 0, "TIME", "add: be done by this time, such as 08:00, or within 2h", opt_text,
+	    AT(deadline), 0, 0 },
 	{ "retries", 0, "N", "add: repetitions after failures in succession (default: 10)", opt_unsigned,
 	    AT(retries), 0, 1000 },
 	{ "quiet", 'q', NULL, "print errors only", opt_true, AT(quiet), 0, 0 },

@@ -283,8 +283,8 @@ static void end_hooks(struct jobs_world *w)
 	for (i = 0; i < QUEUE_PROCESSES_MAX; i++)
 		if (w->hook[i].pid > 0) {
 			exec_end(w->hook[i].pid);
-			terminal_line("ptcp: warning: the command of %s has not ended %s, and was ended (start it in the "
-			    "background)", w->hook[i].what, process_stopping() ? "before the queue" : "in time");
+			terminal_line("ptcp: warning: the command of %s has not ended %s, and was ended (start it "
+			    "in the background)", w->hook[i].what, process_stopping() ? "before the queue" : "in time");
 		}
 }
 
@@ -374,7 +374,8 @@ static void ended_missing(struct jobs_world *w, struct jobs_child *c)
 		.counts = { .position = c->batch.end, .pairs = c->batch.n } };
 
 	c->batch.missing = false;
-	snprintf(text, sizeof text, "%s: %s", text_escape(shown, sizeof shown, c->batch.sources.of[0]), strerror(ENOENT));
+	snprintf(text, sizeof text, "%s: %s", text_escape(shown, sizeof shown, c->batch.sources.of[0]),
+	    strerror(ENOENT));
 	queue_run_ended(w->run, c->job, &p, (int64_t)time(NULL));
 }
 
