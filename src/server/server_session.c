@@ -300,29 +300,64 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 	server_session_free(s);
 }
 
-/* A client with a lost connection starts a new session while the old session still locks part files. So a newer
- * session ends an older session of the same client, and an older session waits, because the newer session may end
- * soon. */
-static bool on_contended(void *arg, struct session *sess, uint64_t dev, uint64_t ino)
+/* Data of a killed client, and the end of the connection, arrive within `sure_ns`. A client that is silent for `silence_ns`
+ * is taken for dead. */
+static const uint64_t sure_ns = NS_PER_S, silence_ns = 4 * NS_PER_S;
+
+/* Time of the client's last sign of life. */
+static struct mono last_sign(struct server_session *s, struct mono now)
+{
+	uint64_t bytes = session_moved_bytes(s->session);
+	struct mono input = engine_last_input(session_engine(s->session));
+
+	if (bytes > s->moved_bytes && s->moved_bytes > 0)
+		s->lived_at = now;
+	s->moved_bytes = bytes;
+	return input.ns > s->lived_at.ns ? input : s->lived_at;
+}
+
+/* The holder `s` of a part since `since`. */
+static enum part_holder holder_of(struct server_session *s, struct mono since, bool alone)
+{
+	struct mono now = mono_now(), sign = last_sign(s, now);
+	uint64_t held_ns = mono_diff_ns(now, since);
+
+	if (session_is_abandoned(s->session) || !alone)
+		return PART_OF_OTHERS;
+	if (held_ns > sure_ns && sign.ns > mono_add_ns(since, sure_ns).ns)
+		return PART_OF_LIVING;
+	return held_ns < silence_ns ? PART_RELEASED : PART_OF_OTHERS;
+}
+
+/* A client with a lost connection starts a new session while the old session still locks part files. A newer session
+ * ends an older session of the same, dead client, and an older session waits, because the newer session may end soon.
+ * While both runs live, each session receives the file, and the last to complete gives the name. */
+static enum part_holder on_contended(void *arg, struct session *sess, uint64_t dev, uint64_t ino, struct mono since,
+    bool alone)
 {
 	struct server_session *s = arg, *other;
 	bool older = true, waits = false;
+	enum part_holder holder;
 
 	(void)sess;
+	s->lived_at = mono_now(); /* two sessions may wait for each other without data */
 	LIST_EACH(&s->set->list, other, struct server_session, in_list) {
 		older &= other != s;
 		if (other == s || other->gone || other->session == NULL ||
 		    strcmp(other->client, s->client) != 0)
 			continue;
 		waits |= session_over(other->session) || (!other->request.sends && !other->request.measures);
-		if (!older || session_over(other->session) || !session_has_locked(other->session, dev, ino))
+		if (session_over(other->session) || !session_has_locked(other->session, dev, ino))
 			continue;
+		holder = holder_of(other, since, alone);
+		if (holder != PART_OF_OTHERS || !older)
+			return holder != PART_OF_OTHERS ? holder : PART_RELEASED;
 		log_at(log_of(s), LOG_INFO, "server", "event=taken-over client=%s from=%s by=%s",
 		    s->client, other->address, s->address);
 		session_yield(other->session);
-		return true;
+		return PART_RELEASED;
 	}
-	return waits;
+	return waits ? PART_RELEASED : PART_OF_OTHERS;
 }
 
 static const struct session_ops session_ops = {

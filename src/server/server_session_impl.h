@@ -20,6 +20,8 @@ struct server_session {
 	unsigned reported_ahead;       /* position in the last WAITING */
 	bool opened;                   /* the request is permitted */
 	bool gone;
+	uint64_t moved_bytes;          /* at the last question of a waiting session */
+	struct mono lived_at;          /* time of the last question after new data, or by this session */
 	bool superseded;               /* a newer run of the client waits for the end of this session */
 	bool waits;                    /* this session waits for the end of such a session, before request_find() */
 	unsigned failures;             /* number of failed files that are logged */

@@ -16,8 +16,10 @@
 #include "store/part.h"
 #include "store/sink.h"
 
-/* Another transfer writes the file: its end is looked for this often, for so long. */
-static const uint64_t retry_ns = 5 * NS_PER_MS, retry_max_ns = 100 * NS_PER_MS, wait_max_ns = 3600 * NS_PER_S;
+/* Periods and limit of waiting for the end of a transfer with the part of the file. After `brief_ns` the data is
+ * written beside the transfer, except in place of a version. */
+static const uint64_t retry_ns = 5 * NS_PER_MS, retry_max_ns = 100 * NS_PER_MS, wait_max_ns = 3600 * NS_PER_S,
+    brief_ns = NS_PER_S;
 
 struct writing {
 	struct file_job job; /* first */
@@ -26,6 +28,7 @@ struct writing {
 	uint8_t *data;       /* f.size_bytes bytes, of which `n` have arrived */
 	uint32_t n;
 	struct mono begun;   /* time of the first step */
+	bool beside;         /* a transfer takes long */
 	struct stat status;  /* status of the complete file */
 	struct wire_managed totals;
 };
@@ -118,6 +121,8 @@ static int write_into(struct writing *w, const struct destination *at, struct pt
 		return err_set(e, PTCP_EREFUSED, "a name that ptcp reserves for unfinished files (choose another)");
 	if ((s = make_sink(w, at->base, at->rename)) == NULL)
 		return err_nomem(e);
+	if (w->beside)
+		sink_part_alone(s);
 	if ((r = complete(w, at->base, at->rename, s, &why)) < 0) {
 		sink_discard(s);
 		fs_err_strip(e, &why, dir_path_text(at->base, at->rename, text, sizeof text));
@@ -147,6 +152,7 @@ static bool waits_for_lock(struct writing *w, int r, const struct ptcp_err *why)
 
 	if (r != PTCP_EIO || why->sys != EWOULDBLOCK || waited_ns > wait_max_ns)
 		return false;
+	w->beside = waited_ns > brief_ns;
 	w->job.again_ns = waited_ns / 4 < retry_ns ? retry_ns : waited_ns / 4 < retry_max_ns ? waited_ns / 4 :
 	    retry_max_ns;
 	return true;

@@ -198,7 +198,7 @@ void receive_entry_done(struct session *sess, struct receive_entry *t);
 /* Work was put off: tries it again, or (`failed`) fails the entry by t->why, unless the entry has ended meanwhile. */
 void receive_retry(struct session *sess, struct receive_entry *t, bool failed);
 /* As payload_ops.locked. */
-bool receive_part_locked(struct session *sess, uint64_t dev, uint64_t ino);
+enum part_holder receive_part_locked(struct session *sess, uint64_t dev, uint64_t ino, struct mono since, bool alone);
 
 /* ---- receive_room.c ---- */
 

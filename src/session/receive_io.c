@@ -246,10 +246,11 @@ void receive_entry_done(struct session *sess, struct receive_entry *t)
 }
 
 /* Another session has locked the part with that inode. The server ends an older session of the same client, whose
- * connection may have died unnoticed. */
-static bool is_same_client(struct session *sess, uint64_t dev, uint64_t ino)
+ * connection may have died unnoticed, and knows live sessions. */
+static enum part_holder ask_server(struct session *sess, uint64_t dev, uint64_t ino, struct mono since, bool alone)
 {
-	return sess->o.ops->contended != NULL && sess->o.ops->contended(sess->o.arg, sess, dev, ino);
+	return sess->o.ops->contended != NULL ? sess->o.ops->contended(sess->o.arg, sess, dev, ino, since, alone) :
+	    PART_OF_OTHERS;
 }
 
 /* The lock may belong to a process that was killed just before this session began. */
@@ -258,27 +259,34 @@ static bool may_be_exiting(const struct session *sess, struct mono now)
 	return mono_diff_ns(now, sess->began) < EXIT_NS;
 }
 
-bool receive_part_locked(struct session *sess, uint64_t dev, uint64_t ino)
+enum part_holder receive_part_locked(struct session *sess, uint64_t dev, uint64_t ino, struct mono since, bool alone)
 {
-	return !sess->end.over && (is_same_client(sess, dev, ino) || may_be_exiting(sess, mono_now()));
+	enum part_holder holder;
+
+	if (sess->end.over)
+		return PART_OF_OTHERS;
+	holder = ask_server(sess, dev, ino, since, alone);
+	return holder == PART_OF_OTHERS && may_be_exiting(sess, mono_now()) ? PART_RELEASED : holder;
 }
 
-/* Schedules a retry if the part is locked and may be released soon. */
+/* Schedules a retry if the part is locked and may be released soon, or at once with a private part. */
 static bool retry_locked(struct session *sess, struct receive_entry *t, enum work work)
 {
 	struct mono now = mono_now();
+	enum part_holder holder;
 	uint64_t dev, ino;
 
 	if (t->why.sys != EWOULDBLOCK || !sink_part_id(t->sink, &dev, &ino))
 		return false;
-	t->same_client |= is_same_client(sess, dev, ino);
-	if (!t->same_client && !may_be_exiting(sess, now))
-		return false;
 	if (t->locked_since.ns == 0)
 		t->locked_since = now;
+	holder = ask_server(sess, dev, ino, t->locked_since, sink_may_be_alone(t->sink));
+	t->same_client |= holder != PART_OF_OTHERS;
+	if (!t->same_client && !may_be_exiting(sess, now))
+		return false;
 	if (mono_diff_ns(now, t->locked_since) > LOCK_TIMEOUT_NS)
 		return false;
-	t->retry_at = mono_add_ns(now, LOCK_RETRY_NS);
+	t->retry_at = holder == PART_OF_LIVING && sink_part_alone(t->sink) ? now : mono_add_ns(now, LOCK_RETRY_NS);
 	t->work = t->retry = work;
 	t->next = sess->receive->locked;
 	sess->receive->locked = t;

@@ -51,9 +51,10 @@ struct session_ops {
 	void (*streams)(void *arg, unsigned from, unsigned to, const char *why);
 	/* Congestion control of the sender's streams, once known and when it changes; or NULL. */
 	void (*congestion)(void *arg, const char *name, const char *why);
-	/* Receiver: another session has locked the part file of that inode. True: the session may belong to the same
-	 * client and release the file soon, so try again. NULL: never. */
-	bool (*contended)(void *arg, struct session *sess, uint64_t dev, uint64_t ino);
+	/* Receiver: a session has locked the part file of the inode, since `since`. `alone`: a private part may
+	 * be used instead. NULL: PART_OF_OTHERS. */
+	enum part_holder (*contended)(void *arg, struct session *sess, uint64_t dev, uint64_t ino, struct mono since,
+	    bool alone);
 	/* The control connection is lost, for the reason `why`; attempt number `attempt` to replace it starts after
 	 * `wait_ns`. Ends that connect only; or NULL. */
 	void (*reconnecting)(void *arg, unsigned attempt, uint64_t wait_ns, const char *why);
@@ -247,6 +248,8 @@ void session_add_stream(struct session *sess, unsigned number, struct chan *c);
 struct ptcp_progress session_progress(const struct session *sess);
 /* Segments retransmitted by data connections; the count of connected streams may lag by one call. */
 uint64_t session_retransmits(struct session *sess);
+/* Bytes moved by the present data streams: less after the end of a stream. */
+uint64_t session_moved_bytes(const struct session *sess);
 
 /* Adds the time that the session has spent so far, as the starter of a transfer; whole seconds have been examined. */
 void session_spent(const struct session *sess, struct spent *out);

@@ -313,11 +313,11 @@ static void on_received(void *arg, struct stream *s, struct stream_results *resu
 	((struct session *)arg)->payload->received(arg, s, results);
 }
 
-static bool on_locked(void *arg, uint64_t dev, uint64_t ino)
+static enum part_holder on_locked(void *arg, uint64_t dev, uint64_t ino, struct mono since, bool alone)
 {
 	struct session *sess = arg;
 
-	return sess->payload->locked != NULL && sess->payload->locked(sess, dev, ino);
+	return sess->payload->locked != NULL ? sess->payload->locked(sess, dev, ino, since, alone) : PART_OF_OTHERS;
 }
 
 static const struct stream_ops stream_ops = { .sent = on_sent, .idle = on_idle, .received = on_received,
@@ -498,6 +498,17 @@ void streams_add_remote(struct session *sess, unsigned number, struct remote_str
 	}
 	remote_attach(r, s);
 	added(sess, number, s, far, before);
+}
+
+uint64_t session_moved_bytes(const struct session *sess)
+{
+	uint64_t n = 0;
+	unsigned i;
+
+	for (i = 0; i < PTCP_STREAMS_MAX; i++)
+		if (sess->slot[i].stream != NULL)
+			n += stream_moved(sess->slot[i].stream);
+	return n;
 }
 
 uint64_t session_retransmits(struct session *sess)

@@ -22,7 +22,7 @@ struct payload_ops {
 	/* as stream_ops has them */
 	void (*sent)(struct session *sess, struct stream *s, struct stream_job *job);
 	void (*received)(struct session *sess, struct stream *s, struct stream_results *results);
-	bool (*locked)(struct session *sess, uint64_t dev, uint64_t ino);
+	enum part_holder (*locked)(struct session *sess, uint64_t dev, uint64_t ino, struct mono since, bool alone);
 	void (*outage)(struct session *sess, bool begins); /* the control connection is lost, or replaced */
 };
 

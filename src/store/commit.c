@@ -174,7 +174,7 @@ static int check_name(struct sink *s, int at, struct ptcp_err *e)
 	return 0;
 }
 
-int sink_rename_part(struct sink *s, int at, const char *name, struct ptcp_err *e)
+static int rename_checked(struct sink *s, int at, const char *name, struct ptcp_err *e)
 {
 	uint64_t freed;
 	int r;
@@ -190,6 +190,23 @@ int sink_rename_part(struct sink *s, int at, const char *name, struct ptcp_err *
 	if ((r = rename_part(s, at, name, e)) == 0)
 		published_add(s->meta.published, s->dir, at, name, s->part.dev, s->part.ino);
 	quota_names_end(s->hold.q, r == 0, freed);
+	return r;
+}
+
+/* The lock of the common part protects the comparison of a version until the rename; a transfer with a private part
+ * lacks the lock. */
+static pthread_mutex_t one_name = PTHREAD_MUTEX_INITIALIZER;
+
+int sink_rename_part(struct sink *s, int at, const char *name, struct ptcp_err *e)
+{
+	bool one = s->own != NULL || s->opts.match.set;
+	int r;
+
+	if (one)
+		pthread_mutex_lock(&one_name);
+	r = rename_checked(s, at, name, e);
+	if (one)
+		pthread_mutex_unlock(&one_name);
 	return r;
 }
 

@@ -445,7 +445,13 @@ static int inspect(struct sink *s, enum look how, struct sink_existing *out, str
 	return r;
 }
 
-int sink_inspect(struct sink *s, struct sink_existing *out, struct ptcp_err *e) { return inspect(s, INSPECT, out, e); }
+int sink_inspect(struct sink *s, struct sink_existing *out, struct ptcp_err *e)
+{
+	int r = inspect(s, INSPECT, out, e);
+
+	s->inspected = r == 0;
+	return r;
+}
 
 int sink_inspect_other(struct sink *s, struct sink_existing *out, struct ptcp_err *e)
 {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/text.h"
 #include "fs/file_system.h"
@@ -80,12 +81,17 @@ void sink_remove_journal(struct sink *s, int at)
 		journal_remove(&s->journal, s->dir, at, s->key);
 }
 
+static void end(struct sink *s, bool remove);
+
 void sink_unref(struct sink *s)
 {
 	if (s == NULL || atomic_fetch_sub(&s->refs, 1) != 1)
 		return;
 	sink_verify_end(s);
 	sink_same_end(s);
+	if (s->own != NULL) /* no run resumes the part */
+		end(s, true);
+	free(s->own);
 	free(s->in_part);
 	sink_close(s);
 	quota_end(&s->hold, UINT64_MAX);
@@ -185,6 +191,34 @@ int sink_take_part(struct sink *s, int at, enum part_take take, struct ptcp_err 
 	return r;
 }
 
+bool sink_may_be_alone(const struct sink *s)
+{
+	return s->pipe == NULL && !s->in_place && s->join_ino == 0 && s->owner == NULL && !s->opts.match.set;
+}
+
+/* With s->lock held. */
+static bool go_alone(struct sink *s)
+{
+	size_t cap = strlen(s->name) + 64;
+
+	if (s->own != NULL || !sink_may_be_alone(s) || s->part.fd >= 0 || (s->own = malloc(cap)) == NULL)
+		return false;
+	snprintf(s->own, cap, "%lx.%llx.%llx/%s", (unsigned long)getpid(), (unsigned long long)mono_now().ns,
+	    (unsigned long long)atomic_fetch_add(&openings, 1), s->name);
+	s->key = s->own;
+	return true;
+}
+
+bool sink_part_alone(struct sink *s)
+{
+	bool alone;
+
+	pthread_mutex_lock(&s->lock);
+	alone = go_alone(s) || s->own != NULL;
+	pthread_mutex_unlock(&s->lock);
+	return alone;
+}
+
 void sink_number_part(struct sink *s) { s->part_number = atomic_fetch_add(&openings, 1); }
 
 #define ALWAYS_FITS_BYTES INT32_MAX /* no file system permits less */
@@ -228,16 +262,31 @@ static int join_part(struct sink *s, int at, struct ptcp_err *e)
 	return e->code;
 }
 
+/* After sink_inspect() without a part, a part belongs to a transfer at work. */
+static int take_new_part(struct sink *s, int at, bool whole, struct ptcp_err *e)
+{
+	enum part_take take = whole ? PART_NEW : PART_EMPTY;
+	struct ptcp_err why = { 0 };
+	int r = sink_take_part(s, at, take, &why);
+
+	if (r < 0 && why.sys == EWOULDBLOCK && s->inspected && go_alone(s))
+		return sink_take_part(s, at, take, e);
+	if (r < 0 && e != NULL)
+		*e = why;
+	return r;
+}
+
 int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e)
 {
-	const struct journal_key key = sink_key(s);
+	struct journal_key key;
 	char journal[PART_NAME_BYTES];
 	int r;
 
 	if (s->join_ino != 0)
 		return join_part(s, at, e);
-	if ((r = quota_store(&s->hold, 0, e)) < 0 || (r = sink_take_part(s, at, whole ? PART_NEW : PART_EMPTY, e)) < 0)
+	if ((r = quota_store(&s->hold, 0, e)) < 0 || (r = take_new_part(s, at, whole, e)) < 0)
 		return r;
+	key = sink_key(s);
 	if ((r = check_size(s, at, e)) < 0)
 		return r;
 	if (!quota_emptied(&s->hold))

@@ -4,8 +4,8 @@
  * ".part" (so that a name of 255 bytes has a part, too), created 0600, locked with flock(2) while this
  * process works on it, and renamed to the target when complete. The target is never opened for writing, except by
  * sink_opts.in_place: a link is replaced, not followed, and other hard links keep the old content. Of two transfers of
- * one file, the second fails. A file of several blocks whose source has a version has a journal (journal.h), from
- * which a later run resumes.
+ * one file the second fails, or has a private part (sink_part_alone()). A file of several blocks whose source has a
+ * version has a journal (journal.h), from which a later run resumes.
  *
  * Any thread; writes of one file may run concurrently. All functions may block on disk, except where stated.
  * Without flock(2) on a file system, two transfers of one file are not kept apart. */
@@ -149,6 +149,12 @@ int store_look(struct dir *parent, const char *name, struct rules_entry *out, st
  * SINK_REFRESHED_COPY: as SINK_COPIED. I/O threads. */
 enum { SINK_REFRESHED_COPY = 2 };
 int sink_refresh(struct sink *s, struct ptcp_err *e);
+
+/* After EWOULDBLOCK: uses a private part instead of the locked part; no later run resumes a private part. The last of
+ * two such transfers gives the name. False: the rules permit a single transfer at a time. */
+bool sink_part_alone(struct sink *s);
+/* Whether sink_part_alone() may do so. No I/O, never blocks. */
+bool sink_may_be_alone(const struct sink *s);
 
 /* dev and inode of the part that this sink holds or was refused, hence of the complete file; after sink_refresh() of
  * the target. False: no part so far. Two sinks with equal ids exclude each other. No I/O, never blocks. */

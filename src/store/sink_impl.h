@@ -62,13 +62,15 @@ struct sink {
 	uint64_t basis_bytes; /* size of the existing file whose blocks may be used; 0: none */
 	bool in_place;        /* the part is the existing file, without a journal */
 	bool missing;         /* nothing has the name */
+	bool inspected;       /* sink_inspect() has succeeded */
 	struct renamed renamed[RENAMES_FOUND]; /* candidates, instead of the file of the name */
 	unsigned n_renamed;   /* 1: this one; more: the first block decides */
 	uint64_t *in_part;  /* candidates in the part: bitmap; NULL: none */
 	bool not_cloned;    /* the file system does not share blocks of files */
 	struct sink_moved moved;
 	const char *owner;  /* NULL, or behind `name` */
-	const char *key;    /* name of part and journal: `name`, or OWNER/NAME, which is no other file's name */
+	const char *key;    /* name of part and journal: `name`, or OWNER/NAME (no name of a file), or `own` */
+	char *own;          /* sink_part_alone(): NUMBERS/NAME; NULL: the common part */
 	char name[];
 };
 

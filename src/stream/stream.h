@@ -75,15 +75,21 @@ struct stream_results {
 	} of[STREAM_RESULTS];
 };
 
+/* The holder of a locked part file. */
+enum part_holder {
+	PART_OF_OTHERS,  /* no session of the same client */
+	PART_RELEASED,   /* a session may release the part soon: try again */
+	PART_OF_LIVING   /* a session with a live peer: use a private part (sink_part_alone()) */
+};
+
 struct stream_ops {
 	/* The channel has accepted the frames of the job; `failed` marks extents that could not be read. */
 	void (*sent)(void *arg, struct stream *s, struct stream_job *job);
 	/* After sent(): stream_free_job() returns a job. */
 	void (*idle)(void *arg, struct stream *s);
 	void (*received)(void *arg, struct stream *s, struct stream_results *results);
-	/* Another session has locked the part file with that inode. Returns true if that session may release the part
-	 * soon. */
-	bool (*locked)(void *arg, uint64_t dev, uint64_t ino);
+	/* A session has locked the part file with the inode, since `since`; `alone`: a private part may be used. */
+	enum part_holder (*locked)(void *arg, uint64_t dev, uint64_t ino, struct mono since, bool alone);
 	/* The connection ended or the peer broke the protocol; the callback calls stream_stop(). */
 	void (*lost)(void *arg, struct stream *s, const struct ptcp_err *why);
 	void (*gone)(void *arg, struct stream *s);

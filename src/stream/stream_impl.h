@@ -38,9 +38,9 @@ struct generator {
 enum part_lock {
 	PART_FREE,
 	PART_QUERIED, /* the control thread searches for the session */
-	PART_YIELDS,  /* the session may release the part soon */
 	PART_FOREIGN, /* a session of another client, or already ended: retry once */
-	PART_RETRIED
+	PART_RETRIED,
+	PART_LIVES    /* a live session: retry with a private part */
 };
 
 /* A chunk that is being written, or waits for the lock of its part. */
@@ -119,7 +119,8 @@ struct stream_lock {
 	enum part_lock state;
 	struct msg query;
 	uint64_t dev, ino;
-	bool querying, yields;           /* `query` is posted; the answer */
+	bool querying, alone;            /* `query` is posted; argument `alone` of the query */
+	enum part_holder holder;         /* the answer */
 };
 
 /* A question to the control thread about a file that is not open; stream_recv.c. */

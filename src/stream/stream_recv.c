@@ -137,7 +137,8 @@ static void on_lock_answer(struct msg *m)
 
 	s->lock.querying = false;
 	if (s->lock.state == PART_QUERIED)
-		s->lock.state = s->lock.yields ? PART_YIELDS : PART_FOREIGN;
+		s->lock.state = s->lock.holder == PART_OF_OTHERS ? PART_FOREIGN :
+		    s->lock.holder == PART_OF_LIVING ? PART_LIVES : PART_FREE; /* query again */
 	stream_io_done(s);
 }
 
@@ -146,7 +147,7 @@ static void run_lock_query(struct msg *m)
 {
 	struct stream *s = CONTAINER_OF(m, struct stream, lock.query);
 
-	s->lock.yields = s->o.ops->locked(s->o.arg, s->lock.dev, s->lock.ino);
+	s->lock.holder = s->o.ops->locked(s->o.arg, s->lock.dev, s->lock.ino, s->lock.since, s->lock.alone);
 	m->run = on_lock_answer;
 	mailbox_post(s->box, m);
 }
@@ -158,6 +159,8 @@ static bool wait_for_lock(struct stream *s, struct stream_write *w)
 	struct mono now = mono_now();
 	struct ptcp_err e;
 
+	if (s->lock.since.ns == 0)
+		s->lock.since = now;
 	switch (s->lock.state) {
 	case PART_FREE:
 		if (s->lock.querying) /* about an earlier block */
@@ -165,13 +168,17 @@ static bool wait_for_lock(struct stream *s, struct stream_write *w)
 		if (!sink_part_id(w->sink, &s->lock.dev, &s->lock.ino))
 			return false;
 		s->lock.querying = true;
+		s->lock.alone = sink_may_be_alone(w->sink);
 		s->lock.state = PART_QUERIED;
 		stream_io_begin(s);
 		s->lock.query.run = run_lock_query;
 		loop_post(s->o.context->control, &s->lock.query);
 		break;
 	case PART_QUERIED:
-	case PART_YIELDS:
+		break;
+	case PART_LIVES:
+		sink_part_alone(w->sink);
+		s->lock.state = PART_FREE;
 		break;
 	case PART_FOREIGN:
 		s->lock.state = PART_RETRIED;
@@ -179,8 +186,6 @@ static bool wait_for_lock(struct stream *s, struct stream_write *w)
 	case PART_RETRIED:
 		return false;
 	}
-	if (s->lock.since.ns == 0)
-		s->lock.since = now;
 	if (mono_diff_ns(now, s->lock.since) > LOCK_TIMEOUT_NS ||
 	    (s->lock.timer == NULL && timer_new(&s->lock.timer, s->loop, on_lock_timer, s, &e) < 0))
 		return false;

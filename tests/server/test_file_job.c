@@ -1272,14 +1272,17 @@ static void altered_data(void **state)
 	assert_true(access(fx_path("root/w"), F_OK) != 0);
 }
 
-/* While another transfer has the part, the job waits, and says so; then its file replaces that of the other. */
+/* Another transfer has the part for long: the job waits a moment, then writes beside it, and the last to complete has
+ * the name. A job that replaces a version waits for the other's end. */
 static void waits_for_writers(void **state)
 {
-	const struct wire_write f = to_write("w", 3, 0, "");
+	struct wire_write f = to_write("w", 3, 0, "");
 	const struct meta m = { .mode = 0644 };
 	struct store_item item = { 0 };
 	struct ptcp_err e;
 	struct tree *tree;
+	struct stat st;
+	char match[64];
 	struct dir *d;
 
 	(void)state;
@@ -1289,15 +1292,22 @@ static void waits_for_writers(void **state)
 	assert_int_equal(sink_write(item.sink, "other", 5, 0, 0, &e), 0);
 	assert_int_equal(begin_write(&f), 0);
 	give_all(content, 3);
-	vf_wait(&t.n_totals, 2); /* a second */
-	assert_true(t.managed.final == 0 && t.n_gone == 0);
-	store_complete(&item, 1, STORE_SYNC_NONE);
-	assert_int_equal(item.result, 0);
-	holds("root/w", "other", 5);
-	sink_unref(item.sink);
 	vf_wait(&t.n_gone, 1);
 	assert_int_equal(t.managed.failed, 0);
 	holds("root/w", content, 3);
+	assert_int_equal(stat(fx_path("root/w"), &st), 0);
+	snprintf(match, sizeof match, "3@%lld.%09ld", (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+	f = to_write("w", 3, 0, match);
+	assert_int_equal(begin_write(&f), 0);
+	give_all(content, 3);
+	vf_wait(&t.n_totals, 3); /* more than a second */
+	assert_true(t.managed.final == 0 && t.n_gone == 0);
+	store_complete(&item, 1, STORE_SYNC_NONE);
+	assert_int_equal(item.result, 0);
+	sink_unref(item.sink);
+	vf_wait(&t.n_gone, 1);
+	assert_int_equal(t.managed.failed, 1);
+	holds("root/w", "other", 5);
 	dir_unref(d);
 	tree_unref(tree);
 }

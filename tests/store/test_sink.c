@@ -521,6 +521,65 @@ static void take_over(const char *text, int finish)
 static void and_commits(void) { take_over("theirs", 1); }
 static void and_discards(void) { take_over("theirs", 0); }
 
+/* Two transfers, of which the second has a part of its own: the last to complete has the name, whichever it is. */
+static void parts_of_two(void **state)
+{
+	struct sink *s[2];
+	struct ptcp_err e;
+	unsigned last;
+
+	(void)state;
+	for (last = 0; last < 2; last++) {
+		s[0] = make("f", 5);
+		s[1] = make("f", 6);
+		assert_int_equal(sink_write(s[0], "first", 5, 0, 0, NULL), 0);
+		assert_int_equal(sink_write(s[1], "second", 6, 0, 0, &e), PTCP_EIO);
+		assert_int_equal(e.sys, EWOULDBLOCK);
+		assert_true(sink_part_alone(s[1]) && sink_part_alone(s[1]));
+		assert_int_equal(sink_write(s[1], "second", 6, 0, 0, NULL), 0);
+		assert_int_equal(offer_commit(s[!last], NULL), 0);
+		assert_int_equal(offer_commit(s[last], NULL), 0);
+		fx_holds("f", last == 0 ? "first" : "second");
+		sink_unref(s[0]);
+		sink_unref(s[1]);
+		assert_int_equal(fx_count(""), 1);
+	}
+}
+
+/* A part of its own that is not completed goes with its transfer; the other part stays for a later run. */
+static void an_unfinished_part_of_its_own(void **state)
+{
+	struct sink *s = make("f", 5), *other = make("f", 5);
+
+	(void)state;
+	assert_int_equal(sink_write(s, "first", 5, 0, 0, NULL), 0);
+	assert_true(sink_part_alone(other));
+	assert_int_equal(sink_write(other, "other", 5, 0, 0, NULL), 0);
+	assert_int_equal(fx_count(""), 2);
+	sink_unref(other);
+	assert_int_equal(fx_count(""), 1);
+	assert_true(fx_exists(part_of("f")));
+	sink_unref(s);
+	assert_true(fx_exists(part_of("f")));
+}
+
+/* Who replaces a version, or only adds files, waits for the other. */
+static void no_part_of_its_own(void **state)
+{
+	const struct sink_opts match = { .block_bytes = 8, .match = { .set = true } };
+	const struct sink_opts adds = { .block_bytes = 8, .owner = "o" };
+	struct sink *s[] = { sink_new(fx_root, "f", 5, &plain, &match), sink_new(fx_root, "f", 5, &plain, &adds) };
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		assert_false(sink_may_be_alone(s[i]));
+		assert_false(sink_part_alone(s[i]));
+		sink_unref(s[i]);
+	}
+}
+
+
 static void taken_over(void **state)
 {
 	static void (*const deeds[])(void) = { and_commits, and_discards };
@@ -867,7 +926,8 @@ int main(void)
 		fx_tree_test(empty_file), fx_tree_test(larger_than_files_can_be), fx_tree_test(hole_at_the_end),
 		fx_tree_test(metadata), fx_tree_test(default_acl), fx_tree_test(odd_names),
 		fx_tree_test(replaces), fx_tree_test(leftovers), fx_tree_test(planted), fx_tree_test(lost_its_name),
-		fx_tree_test(busy),
+		fx_tree_test(busy), fx_tree_test(parts_of_two), fx_tree_test(an_unfinished_part_of_its_own),
+		fx_tree_test(no_part_of_its_own),
 		fx_tree_test(taken_over), fx_tree_test(empty_one_meanwhile), fx_tree_test(told_late),
 		fx_tree_test(told_at_once),
 		fx_tree_test(discard), fx_tree_test(give_up), fx_tree_test(faults), fx_tree_test(short_writes),

@@ -55,13 +55,15 @@ static void on_received(void *arg, struct stream *s, struct stream_results *r)
 	}
 }
 
-static bool on_locked(void *arg, uint64_t dev, uint64_t ino)
+static enum part_holder on_locked(void *arg, uint64_t dev, uint64_t ino, struct mono since, bool alone)
 {
 	(void)arg;
 	(void)dev;
 	(void)ino;
+	(void)since;
+	(void)alone;
 	sf.n_locked++;
-	return sf.yields;
+	return sf.holder;
 }
 
 static void on_lost(void *arg, struct stream *s, const struct ptcp_err *why)

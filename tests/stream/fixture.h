@@ -37,7 +37,7 @@ struct sf {
 	} result[SF_RESULTS];
 	unsigned n_unknown, n_locked;
 	uint64_t unknown;          /* id of the latest question */
-	bool yields;               /* the answer to ops.locked */
+	enum part_holder holder;   /* the answer to ops.locked */
 	/* of a sending stream */
 	unsigned n_sent;
 	struct stream_job sent;    /* copy of the latest job; its reasons are below */

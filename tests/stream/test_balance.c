@@ -168,12 +168,14 @@ static void on_received(void *arg, struct stream *s, struct stream_results *r)
 		loop_stop(fx.control);
 }
 
-static bool on_locked(void *arg, uint64_t dev, uint64_t ino)
+static enum part_holder on_locked(void *arg, uint64_t dev, uint64_t ino, struct mono since, bool alone)
 {
 	(void)arg;
 	(void)dev;
 	(void)ino;
-	return false;
+	(void)since;
+	(void)alone;
+	return PART_OF_OTHERS;
 }
 
 static void on_lost(void *arg, struct stream *s, const struct ptcp_err *why)

@@ -309,7 +309,7 @@ static void a_lock_that_yields(void **state)
 	struct sink *other = locked();
 
 	(void)state;
-	sf.yields = true;
+	sf.holder = PART_RELEASED;
 	sf_start();
 	chunk(0);
 	chunk(1);
@@ -319,8 +319,26 @@ static void a_lock_that_yields(void **state)
 	sink_unref(other);
 	sf_wait(&sf.n_results, 1);
 	assert_int_equal(sf.result[0].what, RCV_BLOCK_WRITTEN);
+	assert_true(is_written(0) && is_written(1));
+}
+
+/* The other session goes on: the stream writes into a part of its own, while the other one keeps the usual part. */
+static void a_lock_of_one_that_lives(void **state)
+{
+	struct sink *other = locked();
+
+	(void)state;
+	sf.holder = PART_OF_LIVING;
+	sf_start();
+	chunk(0);
+	chunk(1);
+	sf_wait(&sf.n_results, 1);
+	assert_int_equal(sf.result[0].what, RCV_BLOCK_WRITTEN);
 	assert_int_equal(sf.n_locked, 1);
 	assert_true(is_written(0) && is_written(1));
+	assert_true(sink_is_open(other));
+	sink_discard(other);
+	sink_unref(other);
 }
 
 /* A stream that waits for a lock, or for the disk, ends without its write. */
@@ -329,7 +347,7 @@ static void stopped_while_waiting(void **state)
 	struct sink *other = locked();
 
 	(void)state;
-	sf.yields = true;
+	sf.holder = PART_RELEASED;
 	sf_start();
 	chunk(0);
 	sf_wait(&sf.n_locked, 1);
@@ -352,7 +370,8 @@ int main(void)
 		write_test(several_writes_at_once), write_test(the_last_chunk_comes_last),
 		write_test(the_first_write_is_alone), write_test(slow_writes_are_detected), write_test(failed_writes),
 		write_test(a_full_disk), write_test(a_failure_while_the_last_chunk_waits),
-		write_test(a_lock_of_another_client), write_test(a_lock_that_yields), write_test(stopped_while_waiting),
+		write_test(a_lock_of_another_client), write_test(a_lock_that_yields),
+		write_test(a_lock_of_one_that_lives), write_test(stopped_while_waiting),
 	};
 
 	return cmocka_run_group_tests_name("stream/stream_recv_writes", tests, NULL, NULL);

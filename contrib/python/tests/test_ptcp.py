@@ -333,6 +333,18 @@ class Transfers(Case):
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             list(pool.map(lambda text: ptcp.write(f"{URL}/contended", text, **TRUST), texts))
         self.assertIn(self.content(os.path.join(ROOT, "contended")), texts)
+        slow, fast, url = self.file("slow", 3_000_000), self.file("fast", 2_000_000), f"{URL}/contended"
+        begun = threading.Event()
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            sent = pool.submit(ptcp.send, slow, url, rate="8Mbit/s", on_progress=lambda p: p.bytes and begun.set(), **TRUST)
+            self.assertTrue(begun.wait(60))
+            ptcp.send(fast, url, **TRUST)
+            self.assertEqual(self.content(os.path.join(ROOT, "contended")), self.content(fast))
+            ptcp.write(url, b"small", **TRUST)
+            self.assertFalse(sent.done())
+            self.assertEqual(self.content(os.path.join(ROOT, "contended")), b"small")
+            sent.result()
+        self.assertEqual(self.content(os.path.join(ROOT, "contended")), self.content(slow))
 
     def test_closes_connections_in_use(self):
         url = f"{URL}/in-use"
