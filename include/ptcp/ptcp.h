@@ -683,7 +683,7 @@ struct ptcp_result {
 	/* Part of progress.files and file_bytes that this run found complete at the destination, or that a rule kept
 	 * there; UINT64_MAX: unknown, between two servers without file_events */
 	uint64_t same_files, same_bytes;
-	struct ptcp_deadline deadline;   /* impact_percent: the largest of the transfer; end_s: its end */
+	struct ptcp_deadline deadline;   /* impact_percent: the largest, NAN: unknown for a while; end_s: the end */
 	double spent_s[PTCP_SPENT_CAUSES]; /* seconds by enum ptcp_spent; all 0: too short, or between two servers */
 	/* Part of progress.wire_bytes and saved_bytes that was sent again: copies of late blocks, and blocks of lost
 	 * streams, also of files that have failed; UINT64_MAX: unknown, of a receiver, and between two servers */

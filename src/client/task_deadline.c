@@ -190,8 +190,8 @@ bool deadline_pump(struct ptcp_task *t)
 	d->bytes = bytes;
 	deadline_step(&d->model, &s);
 	carry_out(t);
-	if (d->model.impact_ratio > 0)
-		d->largest_percent = fmax(d->largest_percent, 100 * d->model.impact_ratio);
+	if (isnan(d->model.impact_ratio) || 100 * d->model.impact_ratio > d->largest_percent)
+		d->largest_percent = 100 * d->model.impact_ratio; /* once unknown, it stays unknown */
 	return is_news(t, &s, now_s);
 }
 

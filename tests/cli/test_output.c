@@ -227,6 +227,12 @@ static void deadlines(void **state)
 	output_end(&o, 0, &r, NULL);
 	capture_end(&cap);
 	assert_non_null(strstr(cap.err, "missed the deadline by 1 m 26 s\n"));
+	r.deadline.possible = true;
+	r.deadline.impact_percent = NAN;
+	capture_begin(&cap);
+	output_end(&o, 0, &r, NULL);
+	capture_end(&cap);
+	assert_non_null(strstr(cap.err, "how much competing flows were slowed is not known\n"));
 }
 
 /* What lies below a failed directory is counted, after the cause; programs learn of each. */

@@ -225,8 +225,11 @@ static void text_deadline(const struct ptcp_result *r)
 	units_time_text(early, fabs((double)d->at_s - d->end_s));
 	if (!d->possible)
 		terminal_line("missed the deadline by %s", early);
+	else if (isnan(d->impact_percent))
+		terminal_line("met the deadline, %s early; by how much competing flows were slowed is not known", early);
 	else if (isinf(d->floor_bps) || d->impact_percent > 0)
-		terminal_line("met the deadline, %s early, slowing each competing flow by %.0f %% at most", early, d->impact_percent);
+		terminal_line("met the deadline, %s early, slowing each competing flow by %.0f %% at most", early,
+		    d->impact_percent);
 	else
 		terminal_line("met the deadline, %s early, yielding to competing flows%s%s", early, d->floor_bps > 0 ?
 		    " down to " : "", d->floor_bps > 0 ? units_rate_text(rate, d->floor_bps) : "");
