@@ -158,7 +158,11 @@
 	VALUE(SECONDS, wait_s, 60, 0, 86400, "wait", "TIME", \
 	    "how long to wait for a busy server or relay; 0: fail at once (default: 1m)") \
 	VALUE(NAME, congestion, NULL, 0, 0, "congestion", "auto|system|cubic|bbr|reno", \
-	    "congestion control of the sender (default: auto)")
+	    "congestion control of the sender (default: auto)") \
+	VALUE(TEXT, wire.bind, NULL, 0, 0, "bind", "ADDR|IFACE", \
+	    "connect from this address or network interface of this host") \
+	VALUE(TEXT, wire.dscp, NULL, 0, 0, "dscp", "NAME|N", \
+	    "mark packets by a class of service, such as le, cs1, af11 or 46 (default: le with --impact 0)")
 
 #define PTCP_OPTIONS_RETRIES(SWITCH, SENT, VALUE, TEXTS) \
 	VALUE(SECONDS, retry_for_s, 600, 0, 2592000, "retry-for", "TIME", \

@@ -466,7 +466,7 @@ struct ptcp_older {
 	const char *if_match;
 };
 
-/* How much is sent of the data. */
+/* How the data is sent, and how much of it. */
 struct ptcp_wire_opts {
 	/* The sender compresses blocks by this level of zstd, 1 (fastest) to PTCP_COMPRESS_MAX, except for blocks
 	 * that do not shrink. PTCP_COMPRESS_AUTO: by the level with which most data arrives per second, as measured,
@@ -486,6 +486,12 @@ struct ptcp_wire_opts {
 	/* Digests for the FILE events of sent files, such as "sha256,md5", computed while the files are sent, of the bytes that
 	 * were sent. PTCP_ENOTYET: of a receiving transfer, of pipe.fd and between two servers. NULL: none */
 	const char *digest;
+	/* Of connections that this host makes, but not its movers, relays and ssh: they leave from this numeric address, or
+	 * through this network interface. NULL: as routed */
+	const char *bind;
+	/* Of the same connections the class of service (DSCP): "le", "df", "cs0" to "cs7", "af11" to "af43", "va", "ef", or
+	 * 0 to 63. A server answers "le" alike. NULL: "le" with impact_percent 0, else none */
+	const char *dscp;
 };
 
 /* The ephemeral server on the remote host. */

@@ -54,6 +54,16 @@ uint8_t task_congestion(const struct ptcp_task *t)
 	return t->history.adaptive || (t->prober != NULL && t->prober->judges_streams) ? WIRE_CC_AUTO : WIRE_CC_FAIR;
 }
 
+/* Options of connections from this host; the texts belong to the task. */
+static struct sock_opts sock_of(const struct ptcp_task *t, uint64_t timeout_ns)
+{
+	const char *bind = t->o.wire.bind, *dscp = t->o.wire.dscp;
+	int family = bind != NULL ? sock_local_family(bind, NULL) : 0;
+
+	return (struct sock_opts){ .family = family > 0 ? family : t->o.family, .timeout_ns = timeout_ns, .local = bind,
+		.dscp = dscp != NULL ? (unsigned)sock_dscp(dscp) : task_yields(t) ? SOCK_DSCP_LE : SOCK_DSCP_DF };
+}
+
 /* Through ssh, but over paths with relays: the path that ssh takes does not count. */
 static bool is_routed(const struct ptcp_task *t)
 {
@@ -132,7 +142,7 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 		.address = address,
 		.label = task_label(t), .name = t->target.ssh ? NULL : t->target.host, /* ssh has aliases */
 		.paths = &t->paths, .path = t->tries.path, .route_session = t->route_session,
-		.sock = { .family = t->o.family, .timeout_ns = task_timeout_ns(t) },
+		.sock = sock_of(t, task_timeout_ns(t)),
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,
 		.timeout_ns = task_timeout_ns(t), .ops = &task_session_ops, .arg = t,
 		.linger_ns = t->prober != NULL || t->o.dry_run ? 0 : (uint64_t)(t->o.retry_for_s * 1e9),
@@ -278,7 +288,7 @@ static int try_path(struct ptcp_task *t, struct ptcp_err *e)
 	struct connect_opts o = { .context = &t->context, .host = target_host(t), .port = target_port(t),
 		.relay = p->relay,
 		.n_relays = p->n_relays, .route_session = t->route_session, .route_control = t->route_session != 0,
-		.timeout_ns = timeout_ns, .sock = { .family = t->o.family, .timeout_ns = timeout_ns },
+		.timeout_ns = timeout_ns, .sock = sock_of(t, timeout_ns),
 		.alpn = t->remote_job != NULL ? ALPN_JOB : ALPN_CONTROL, .label = task_label(t),
 		.spare = task_spare(t), .check = task_trust, .done = on_connected, .arg = t };
 
@@ -396,7 +406,7 @@ int task_connect(struct ptcp_task *t, struct ptcp_err *e)
 		.remote_port = t->o.remote.port,
 		.remote_port_or_any = t->o.remote.port_or_any, .direct_io = t->o.direct_io,
 		.job = t->remote_job != NULL,
-		.spare = task_spare(t), .sock = { .family = t->o.family, .timeout_ns = task_timeout_ns(t) },
+		.spare = task_spare(t), .sock = sock_of(t, task_timeout_ns(t)),
 		.ops = &ssh_start_ops, .arg = t };
 	struct chan *kept;
 	int r;

@@ -8,6 +8,7 @@
 #include "core/err.h"
 #include "core/opts.h"
 #include "core/text.h"
+#include "net/sock.h"
 
 #define AT(member) offsetof(struct ptcp_transfer_opts, member)
 
@@ -147,6 +148,23 @@ static int check_name(const char *member, const char *text, const char *words, s
 		return r;
 #define CHECK_NAME(TYPE, member, initial, min, max, name, value, help) NAME_IN_##TYPE(member, value)
 
+static int check_connections(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+	int family;
+
+	if (o->wire.dscp != NULL && sock_dscp(o->wire.dscp) < 0)
+		return err_set(e, PTCP_EUSAGE, "dscp: '%s' is no class of service (give le, df, cs0 to cs7, af11 to "
+		    "af43, va, ef, or 0 to %d)", text_escape(shown, sizeof shown, o->wire.dscp), SOCK_DSCP_MAX);
+	if (o->wire.bind == NULL)
+		return 0;
+	if ((family = sock_local_family(o->wire.bind, e)) < 0)
+		return family;
+	return family == 0 || o->family == 0 || o->family == family ? 0 :
+	    err_set(e, PTCP_EUSAGE, "bind: %s is not of the family IPv%d (leave out one of the two)", o->wire.bind,
+	    o->family);
+}
+
 int options_check(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 {
 	const struct ptcp_option *row;
@@ -156,6 +174,8 @@ int options_check(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 		if ((r = check_number(o, row, e)) < 0)
 			return r;
 	PTCP_TRANSFER_OPTIONS(PTCP_NO_ROW, PTCP_NO_ROW, CHECK_NAME, PTCP_NO_ROW)
+	if ((r = check_connections(o, e)) < 0)
+		return r;
 	return o->family != 5 ? 0 : err_set(e, PTCP_EUSAGE, "family: 5 is no address family (give 0, 4 or 6)");
 }
 

@@ -349,7 +349,7 @@ static int inbound_charge(struct pending *l, struct memory_account *a, struct pt
 static int inbound_new(struct pending *l, int *fd, const char *address, struct peer_address *from, bool one_channel,
     struct ptcp_err *e)
 {
-	struct sock_opts so = { .timeout_ns = l->o.timeout_ns };
+	struct sock_opts so = { .timeout_ns = l->o.timeout_ns, .dscp = sock_answer_mark(*fd) };
 	struct inbound *g = calloc(1, sizeof *g);
 	int r;
 

@@ -129,6 +129,7 @@ static const char *advice(int sys)
 	case ECONNREFUSED: return " (is a ptcp server running there, on that port?)";
 	case ENETUNREACH:
 	case EHOSTUNREACH: return " (check the address and the network)";
+	case EADDRNOTAVAIL: return " (connect from an address that this host has)";
 	case EINVAL: return " (a link-local address needs the name of its interface, as in fe80::1%eth0)";
 	default: return "";
 	}
@@ -176,12 +177,18 @@ static void on_connect(uv_poll_t *h, int status, int events)
 static int attempt_start(struct dial *d, const union address *to, char address[SOCK_TEXT_BYTES])
 {
 	struct attempt *a;
-	int fd;
+	int fd, sys;
 
 	sock_address_text(address, &to->sa, address_bytes(to));
 	fd = socket(to->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return errno;
+	if (d->o.sock.local != NULL && (sys = sock_leave_from(fd, d->o.sock.local)) != 0) {
+		fd_close(&fd);
+		return sys;
+	}
+	if (d->o.sock.dscp != SOCK_DSCP_DF) /* the SYN tells the server */
+		sock_mark(fd, d->o.sock.dscp);
 	if (d->o.sock.segment_bytes > 0) /* before the SYN, which tells the peer */
 		setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &d->o.sock.segment_bytes, sizeof d->o.sock.segment_bytes);
 	if (connect(fd, &to->sa, address_bytes(to)) < 0 && errno != EINPROGRESS) {

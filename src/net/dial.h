@@ -9,7 +9,7 @@ struct dial_opts {
 	const char *client;     /* client whose lookups are counted, see resolve_start() */
 	const char *host;       /* copied */
 	unsigned port;
-	struct sock_opts sock;  /* `congestion` is borrowed until `done` */
+	struct sock_opts sock;  /* its texts are borrowed until `done` */
 	/* Whether to try `sa`, one of the addresses `all` of the host; NULL: every address. */
 	bool (*permits)(void *arg, const struct addrinfo *all, const struct sockaddr *sa);
 	/* Once, from the loop: with a non-blocking socket, which is taken, and the address reached; or with -1 and

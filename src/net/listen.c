@@ -156,6 +156,7 @@ int listener_take(struct listener **out, struct loop *l, int *fd,
 	/* A blocking socket would halt the loop. */
 	fcntl(ls->fd, F_SETFL, fcntl(ls->fd, F_GETFL) | O_NONBLOCK);
 	fcntl(ls->fd, F_SETFD, FD_CLOEXEC);
+	sock_keep_marks(ls->fd);
 	if ((r = name_listener(ls, e)) < 0 || (r = timer_new(&ls->rest, l, on_rested, ls, e)) < 0)
 		goto out;
 	if ((r = uv_poll_init(loop_uv(l), &ls->poll, ls->fd)) < 0) {

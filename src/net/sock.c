@@ -115,6 +115,95 @@ bool sock_permits_congestion(const char *name)
 	return permitted;
 }
 
+int sock_dscp(const char *text)
+{
+	static const struct {
+		const char *name;
+		int dscp;
+	} names[] = { { "le", SOCK_DSCP_LE }, { "df", SOCK_DSCP_DF },
+		{ "va", SOCK_DSCP_VA }, { "ef", SOCK_DSCP_EF } };
+	unsigned i, a, b;
+	char end;
+
+	for (i = 0; i < sizeof names / sizeof *names; i++)
+		if (strcasecmp(text, names[i].name) == 0)
+			return names[i].dscp;
+	if (strncasecmp(text, "cs", 2) == 0 && strlen(text) == 3 && text[2] >= '0' && text[2] <= '7')
+		return 8 * (text[2] - '0');
+	if (strncasecmp(text, "af", 2) == 0 && strlen(text) == 4) {
+		a = (unsigned)(text[2] - '0');
+		b = (unsigned)(text[3] - '0');
+		return a >= 1 && a <= 4 && b >= 1 && b <= 3 ? (int)(8 * a + 2 * b) : -1;
+	}
+	return text[0] >= '0' && text[0] <= '9' && strlen(text) <= 2 && sscanf(text, "%u%c", &a, &end) == 1 &&
+	    a <= SOCK_DSCP_MAX ? (int)a : -1;
+}
+
+void sock_mark(int fd, unsigned dscp)
+{
+	int tos = (int)dscp << 2; /* the kernel keeps the two bits of ECN for TCP */
+
+	/* A socket of IPv6 may carry IPv4. */
+	setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &tos, sizeof tos);
+	setsockopt(fd, IPPROTO_IP, IP_TOS, &tos, sizeof tos);
+}
+
+void sock_keep_marks(int fd)
+{
+	int on = 1;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_SAVE_SYN, &on, sizeof on);
+}
+
+unsigned sock_answer_mark(int fd)
+{
+	uint8_t syn[128]; /* the headers of IP and TCP; what does not fit is an error */
+	socklen_t n = sizeof syn;
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_SAVED_SYN, syn, &n) < 0 || n < 2)
+		return SOCK_DSCP_DF;
+	return (syn[0] >> 4 == 6 ? (syn[0] & 15) << 2 | syn[1] >> 6 : syn[1] >> 2) ==
+	    SOCK_DSCP_LE ? SOCK_DSCP_LE : SOCK_DSCP_DF;
+}
+
+/* False: not a numeric address. */
+static bool local_address(const char *local, struct sockaddr_storage *out, socklen_t *n)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST }, *ai;
+
+	if (getaddrinfo(local, NULL, &hints, &ai) != 0)
+		return false;
+	memcpy(out, ai->ai_addr, ai->ai_addrlen);
+	*n = ai->ai_addrlen;
+	freeaddrinfo(ai);
+	return true;
+}
+
+int sock_local_family(const char *local, struct ptcp_err *e)
+{
+	struct sockaddr_storage sa;
+	char shown[TEXT_NAME_BYTES];
+	socklen_t n;
+
+	if (local_address(local, &sa, &n))
+		return sa.ss_family == AF_INET ? 4 : 6;
+	return if_nametoindex(local) > 0 ? 0 : err_set(e, PTCP_EUSAGE, "bind: '%s' is neither a numeric address nor a "
+	    "network interface of this host (ip address lists them)", text_escape(shown, sizeof shown, local));
+}
+
+int sock_leave_from(int fd, const char *local)
+{
+	struct sockaddr_storage sa;
+	socklen_t n;
+	int on = 1;
+
+	if (!local_address(local, &sa, &n))
+		return setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, local, (socklen_t)strlen(local)) < 0 ? errno : 0;
+	/* The port is chosen with the destination: many connections may share it. */
+	setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
+	return bind(fd, (struct sockaddr *)&sa, n) < 0 ? errno : 0;
+}
+
 int sock_tune(int fd, const struct sock_opts *o, struct ptcp_err *e)
 {
 	int on = 1, probes = 2, third = (int)(o->timeout_ns / NS_PER_S / 3);
@@ -130,6 +219,8 @@ int sock_tune(int fd, const struct sock_opts *o, struct ptcp_err *e)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &third, sizeof third);
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &third, sizeof third);
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+	if (o->dscp != SOCK_DSCP_DF)
+		sock_mark(fd, o->dscp);
 	if (o->congestion != NULL && (errno = sock_set_congestion(fd, o->congestion)) != 0)
 		return err_sys(e, PTCP_EUSAGE, "--congestion %s (see sysctl "
 		    "net.ipv4.tcp_allowed_congestion_control)", o->congestion);

@@ -17,6 +17,8 @@ struct sock_opts {
 	uint64_t timeout_ns;    /* limit for connecting, for unacknowledged data, and for a silent peer */
 	const char *congestion; /* congestion control; NULL: the system's default */
 	unsigned segment_bytes; /* maximum, of connections made; 0: the path's */
+	unsigned dscp;          /* class of service of the packets, 0 to 63 */
+	const char *local;      /* address or interface to connect from, as for sock_leave_from(); NULL: as routed */
 };
 
 /* Splits "HOST", "HOST:PORT", "[V6]:PORT", ":PORT", or a bare IPv6 address; PTCP_EUSAGE. */
@@ -33,6 +35,23 @@ unsigned sock_local(char out[][SOCK_HOST_BYTES], unsigned max);
 /* Sets the options of a connected or accepted socket, as far as the kernel supports them. PTCP_EUSAGE for a
  * congestion control that the kernel lacks or does not allow. */
 int sock_tune(int fd, const struct sock_opts *o, struct ptcp_err *e);
+/* Classes of service with names of their own. LE, lower effort, needs no share of the network beside other traffic
+ * (RFC 8622). */
+enum sock_dscp { SOCK_DSCP_DF = 0, SOCK_DSCP_LE = 1, SOCK_DSCP_VA = 44, SOCK_DSCP_EF = 46, SOCK_DSCP_MAX = 63 };
+/* The number of a class of service, by its name or number; -1: unknown. */
+int sock_dscp(const char *text);
+void sock_mark(int fd, unsigned dscp);
+/* Has the kernel keep the first packet of each connection that the listening socket accepts, for sock_answer_mark(). */
+void sock_keep_marks(int fd);
+/* The class for the answers on an accepted connection: SOCK_DSCP_LE if the peer has asked for that, else SOCK_DSCP_DF:
+ * others need a permission of the network, and are not the peer's to choose. Once for each connection. */
+unsigned sock_answer_mark(int fd);
+
+/* Address family of a numeric address, 4 or 6; 0: `local` is an interface of this host; PTCP_EUSAGE for neither. */
+int sock_local_family(const char *local, struct ptcp_err *e);
+/* Before connect(): 0, or an errno. */
+int sock_leave_from(int fd, const char *local);
+
 /* 0, or an errno: the kernel lacks the congestion control, or does not permit it to this process. */
 int sock_set_congestion(int fd, const char *name);
 /* Whether sock_set_congestion() would succeed, by a socket of its own. */

@@ -11,6 +11,121 @@
 
 #include "fixture.h"
 
+static void classes_of_service(void **state)
+{
+	static const struct {
+		const char *text;
+		int dscp;
+	} cases[] = { { "le", 1 }, { "LE", 1 }, { "df", 0 }, { "va", 44 }, { "EF", 46 }, { "cs0", 0 }, { "CS7", 56 },
+		{ "af11", 10 }, { "af43", 38 }, { "AF22", 20 }, { "0", 0 }, { "63", 63 }, { "46", 46 }, { "07", 7 },
+		{ "64", -1 }, { "", -1 }, { "-1", -1 }, { "+1", -1 }, { " 1", -1 }, { "1 ", -1 }, { "1x", -1 },
+		{ "cs8", -1 }, { "cs", -1 }, { "cs10", -1 }, { "af10", -1 }, { "af14", -1 }, { "af51", -1 },
+		{ "af01", -1 }, { "af111", -1 }, { "af1", -1 }, { "l", -1 }, { "lee", -1 }, { "4294967297", -1 } };
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < sizeof cases / sizeof *cases; i++)
+		if (sock_dscp(cases[i].text) != cases[i].dscp)
+			fail_msg("'%s': %d", cases[i].text, sock_dscp(cases[i].text));
+}
+
+static int tos_of(int fd, int level, int name)
+{
+	int tos = -1;
+	socklen_t n = sizeof tos;
+
+	assert_int_equal(getsockopt(fd, level, name, &tos, &n), 0);
+	return tos;
+}
+
+/* A connection from `local`, marked, to a listening socket of this address; the accepted socket. */
+static int connected(const char *address, unsigned dscp, const char *local, int *client)
+{
+	struct sockaddr_storage sa = { 0 };
+	struct sockaddr_in *v4 = (struct sockaddr_in *)&sa;
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&sa;
+	bool six = strchr(address, ':') != NULL;
+	socklen_t n = six ? sizeof *v6 : sizeof *v4;
+	int listening = socket(six ? AF_INET6 : AF_INET, SOCK_STREAM, 0), accepted;
+
+	sa.ss_family = six ? AF_INET6 : AF_INET;
+	assert_int_equal(inet_pton(sa.ss_family, address, six ? (void *)&v6->sin6_addr : (void *)&v4->sin_addr), 1);
+	assert_int_equal(bind(listening, (struct sockaddr *)&sa, n), 0);
+	assert_int_equal(listen(listening, 1), 0);
+	sock_keep_marks(listening);
+	assert_int_equal(getsockname(listening, (struct sockaddr *)&sa, &n), 0);
+	*client = socket(sa.ss_family, SOCK_STREAM, 0);
+	if (local != NULL)
+		assert_int_equal(sock_leave_from(*client, local), 0);
+	sock_mark(*client, dscp);
+	assert_int_equal(connect(*client, (struct sockaddr *)&sa, n), 0);
+	assert_true((accepted = accept(listening, NULL, NULL)) >= 0);
+	close(listening);
+	return accepted;
+}
+
+static void marks(void **state)
+{
+	static const char *const addresses[] = { "127.0.0.1", "::1" };
+	const struct sock_opts o = { .timeout_ns = 1000000000, .dscp = 46 };
+	int client, accepted, level, name;
+	unsigned dscp, i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		bool six = addresses[i][0] == ':';
+
+		if (six && access("/proc/net/if_inet6", F_OK) < 0)
+			continue;
+		level = six ? IPPROTO_IPV6 : IPPROTO_IP;
+		name = six ? IPV6_TCLASS : IP_TOS;
+		for (dscp = 0; dscp <= SOCK_DSCP_MAX; dscp++) {
+			accepted = connected(addresses[i], dscp, NULL, &client);
+			assert_int_equal(tos_of(client, level, name) >> 2, dscp);
+			assert_int_equal(sock_answer_mark(accepted), dscp == SOCK_DSCP_LE ? SOCK_DSCP_LE : 0);
+			assert_int_equal(sock_answer_mark(accepted), 0);
+			close(client);
+			close(accepted);
+		}
+		accepted = connected(addresses[i], 0, NULL, &client);
+		assert_int_equal(sock_tune(accepted, &o, NULL), 0);
+		assert_int_equal(tos_of(accepted, level, name) >> 2, 46);
+		close(client);
+		close(accepted);
+	}
+	assert_int_equal(sock_answer_mark(-1), 0);
+}
+
+static void local_ends(void **state)
+{
+	struct sockaddr_in from;
+	socklen_t n = sizeof from;
+	struct ptcp_err e;
+	int client, accepted;
+
+	(void)state;
+	assert_int_equal(sock_local_family("127.0.0.1", &e), 4);
+	assert_int_equal(sock_local_family("::1", &e), 6);
+	assert_int_equal(sock_local_family("lo", &e), 0);
+	assert_int_equal(sock_local_family("no0", &e), PTCP_EUSAGE);
+	assert_non_null(strstr(e.msg, "'no0' is neither"));
+	assert_int_equal(sock_local_family("", &e), PTCP_EUSAGE);
+	assert_int_equal(sock_local_family("localhost", &e), PTCP_EUSAGE);
+	accepted = connected("127.0.0.1", 0, "127.0.0.9", &client);
+	assert_int_equal(getpeername(accepted, (struct sockaddr *)&from, &n), 0);
+	assert_int_equal(ntohl(from.sin_addr.s_addr), 0x7f000009);
+	close(accepted);
+	close(client);
+	client = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(sock_leave_from(client, "192.0.2.1"), EADDRNOTAVAIL);
+	assert_int_equal(sock_leave_from(client, "no0"), ENODEV);
+	close(client);
+	client = -1;
+	accepted = connected("127.0.0.1", 0, "lo", &client);
+	close(accepted);
+	close(client);
+}
+
 static void split(void **state)
 {
 	static const struct {
@@ -241,7 +356,7 @@ static void between_two_reports(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { nf_test(split), nf_test(join), nf_test(address_text),
-		nf_test(tune),
+		nf_test(tune), nf_test(classes_of_service), nf_test(marks), nf_test(local_ends),
 		cmocka_unit_test_setup_teardown(counts_what_is_acknowledged, connect_both, close_both),
 		cmocka_unit_test_setup_teardown(tells_who_holds_it_up, connect_both, close_both),
 		cmocka_unit_test(only_tcp), cmocka_unit_test(between_two_reports) };

@@ -12,6 +12,8 @@ class FileOptions(TypedDict, total=False):
     timeout_s: float | None
     wait_s: float | None
     congestion: Literal["auto", "system", "cubic", "bbr", "reno"] | None
+    bind: Text | None
+    dscp: Text | None
     retry_for_s: float | None
     ssh: Text | None
     remote_ptcp: Text | None
