@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/confine.h"
+#include "cli/metrics/scrape.h"
 #include "cli/process.h"
 #include "cli/running.h"
 #include "cli/serve.h"
@@ -33,6 +34,7 @@ struct serving {
 	size_t n_passed;
 	struct link_monitor *monitor;   /* NULL: none */
 	struct metrics metrics;
+	struct scrape *scrape;          /* NULL: nobody asks for the metrics */
 	bool metrics_failed;            /* last time; already reported */
 	bool stopping;                  /* the service manager is notified */
 	struct session_log sessions;
@@ -237,6 +239,7 @@ static void warn_of_changes(const struct serve_args *old, const struct serve_arg
 	warn_unless(old->share_port == new->share_port, "share-port");
 	warn_unless(same_text(old->session_log, new->session_log), "session-log");
 	warn_unless(old->session_log_bytes == new->session_log_bytes, "session-log-size");
+	warn_unless(same_text(old->metrics_listen, new->metrics_listen), "metrics-listen");
 	warn_unless(old->log.json == new->log.json, "json");
 }
 
@@ -320,7 +323,7 @@ static void notify_stop(struct serving *v)
 
 static int serve(struct serving *v, struct ptcp_err *e)
 {
-	struct pollfd p[2] = { { .fd = ptcp_server_fd(v->server), .events = POLLIN },
+	struct pollfd p[2 + SCRAPE_FDS] = { { .fd = ptcp_server_fd(v->server), .events = POLLIN },
 		{ .fd = v->signals, .events = POLLIN } };
 	struct mono next = mono_add_ns(mono_now(), INTERVAL_NS);
 	int r, ms, max_ms;
@@ -330,8 +333,9 @@ static int serve(struct serving *v, struct ptcp_err *e)
 	do {
 		max_ms = (int)(mono_diff_ns(next, mono_now()) / NS_PER_MS) + 1;
 		ms = ptcp_server_timeout_ms(v->server);
-		poll(p, 2, ms < 0 || ms > max_ms ? max_ms : ms);
+		poll(p, 2 + scrape_polled(v->scrape, p + 2), ms < 0 || ms > max_ms ? max_ms : ms);
 		handle_signals(v);
+		scrape_step(v->scrape, p + 2, metrics_print, &v->metrics);
 		if (process_stopping())
 			notify_stop(v);
 		if (mono_now().ns >= next.ns) {
@@ -411,6 +415,7 @@ static void close_passed(struct serving *v)
 static void end(struct serving *v)
 {
 	running_free(v->running);
+	scrape_free(v->scrape);
 	link_monitor_free(v->monitor);
 	ptcp_server_free(v->server);
 	args_free(v->reloaded);
@@ -431,6 +436,9 @@ static int make(struct serving *v, struct ptcp_err *e)
 	o.record = o.ephemeral ? NULL : on_record;
 	if (o.mover_ptcp == NULL && o.movers != NULL)
 		o.mover_ptcp = process_own_path(own, sizeof own);
+	if (v->first->metrics_listen != NULL && !o.ephemeral &&
+	    (r = scrape_new(&v->scrape, v->first->metrics_listen, e)) < 0)
+		return r;
 	o.sockets = v->passed;
 	o.n_sockets = v->n_passed;
 	if (v->first->watch == NULL || v->first->server.ephemeral ||
@@ -467,6 +475,8 @@ static int serve_args(const struct serve_args *a, const struct command *c, int a
 	process_set_stop(stop, v.server);
 	if (!ephemeral && (r = publish(&v, e)) == 0) { /* fails now if the metrics file cannot be written */
 		warn_of_idle_server(&a->server);
+		if (v.scrape != NULL)
+			serve_log(PTCP_LOG_INFO, "event=metrics-listening address=%s", scrape_address(v.scrape));
 		print_listening(&v); /* an ephemeral server reports to its client instead */
 	}
 	if (r == 0 && (r = serve(&v, e)) == 0 && !ephemeral && publish(&v, &late) < 0)

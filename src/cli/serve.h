@@ -2,6 +2,7 @@
 #ifndef CLI_SERVE_H
 #define CLI_SERVE_H
 
+#include <stdio.h>
 #include <time.h>
 
 #include "cli/log_opts.h"
@@ -18,7 +19,7 @@ struct serve_args {
 	size_t n_listen;         /* 0: default address, or the sockets of the service manager */
 	bool no_sandbox, share_port;
 	unsigned ciphers;        /* ciphers of the key server.ciphers; 0: default */
-	const char *config, *metrics;
+	const char *config, *metrics, *metrics_listen;
 	const char *session_log; /* NULL: in the state directory; "none": nowhere */
 	uint64_t session_log_bytes; /* max size of the file, and of the one before it */
 	const char *watch;       /* overlay file; NULL: no measurement of links */
@@ -40,7 +41,7 @@ int serve_log_level(const struct serve_args *a);
 /* Logs a message of the server, at any level. */
 #define serve_log(level, ...) log_format(PTCP_LOG_DEBUG, (level), "server", __VA_ARGS__)
 
-/* ---- serve_metrics.c ---- */
+/* ---- metrics/serve_metrics.c ---- */
 
 enum { METRICS_CLIENTS = 256 };
 
@@ -67,7 +68,10 @@ void metrics_update(struct metrics *m, struct ptcp_server *s);
 
 /* Replaces `path`, readable by all, in the text format 0.0.4 of Prometheus, for the textfile collector of the
  * node exporter. PTCP_ECONFIG. */
-int metrics_write(const char *path, const struct metrics *m, struct ptcp_err *e);
+int metrics_write(const char *path, struct metrics *m, struct ptcp_err *e);
+
+/* The same text; `m` is a struct metrics. */
+void metrics_print(FILE *f, void *m);
 
 void metrics_log_state(const struct metrics *m);
 

@@ -69,6 +69,8 @@ static const struct opt service_options[] = {
 	{ "config", 0, "FILE", "configuration file, see ptcp.yaml(5) (default: config.yaml beside the identity)",
 	    opt_text, AT(config), 0, 0 },
 	{ "metrics", 0, "FILE", "write Prometheus metrics to FILE every 5s", opt_text, AT(metrics), 0, 0 },
+	{ "metrics-listen", 0, "ADDR:PORT", "answer Prometheus at http://ADDR:PORT/metrics, whoever asks", opt_text,
+	    AT(metrics_listen), 0, 0 },
 	{ "session-log", 0, "FILE", "file of finished sessions, for ptcp log, or none (default: sessions.log in the "
 	    "state directory)", opt_text, AT(session_log), 0, 0 },
 	{ "session-log-size", 0, "SIZE", "begin a new file at this size, and keep the one before (default: 16MiB)",

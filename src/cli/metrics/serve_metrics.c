@@ -212,8 +212,9 @@ static void print_clients(FILE *f, const struct metrics *m)
 	client_lines(f, m, "client_sent_bytes_total", offsetof(struct client_metrics, sent_bytes));
 }
 
-static void print(FILE *f, const struct metrics *m)
+void metrics_print(FILE *f, void *arg)
 {
+	const struct metrics *m = arg;
 	size_t i;
 
 	head(f, "build_info", "gauge", "Always 1; the label is the version.");
@@ -243,7 +244,7 @@ static void print(FILE *f, const struct metrics *m)
 	print_clients(f, m);
 }
 
-int metrics_write(const char *path, const struct metrics *m, struct ptcp_err *e)
+int metrics_write(const char *path, struct metrics *m, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES];
 	struct atomic_file n;
@@ -251,7 +252,7 @@ int metrics_write(const char *path, const struct metrics *m, struct ptcp_err *e)
 	text_escape(shown, sizeof shown, path);
 	if (!atomic_file_begin(&n, path)) /* the collector ignores the temporary name, which does not end in .prom */
 		return err_sys(e, PTCP_ECONFIG, "--metrics %s", shown);
-	print(n.f, m);
+	metrics_print(n.f, m);
 	fchmod(fileno(n.f), 0644);
 	return atomic_file_end(&n, true, false) ? 0 : err_sys(e, PTCP_ECONFIG, "--metrics %s", shown);
 }
