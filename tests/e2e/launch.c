@@ -85,7 +85,7 @@ static void become(char **argv, const int *fd, int sockets)
 
 int main(int argc, char **argv)
 {
-	int opt, sockets = 1, bad = 0, port = 0, restarts = 0, status = 0, fd, passed[8];
+	int opt, sockets = 1, bad = 0, port = 0, restarts = 0, status = 0, over = 0, fd, passed[8];
 	char name[64], text[1024];
 	ssize_t n;
 	FILE *f;
@@ -110,13 +110,15 @@ int main(int argc, char **argv)
 	signal(SIGHUP, pass_on);
 	for (;;) {
 		struct pollfd p = { .fd = fd, .events = POLLIN };
-		int over = waitpid(child, &status, WNOHANG) == child;
 
+		/* Its last words are read after it has ended: the end is learned once. */
+		over = over || waitpid(child, &status, WNOHANG) == child;
 		if (poll(&p, 1, over ? 0 : 50) > 0 && (n = recv(fd, text, sizeof text - 1, 0)) > 0) {
 			text[n] = '\0';
 			fprintf(f, "%s\n", text);
 			fflush(f);
 		} else if (over && restarts-- > 0) {
+			over = 0;
 			if ((child = fork()) == 0)
 				become(argv + optind + 1, passed, sockets);
 		} else if (over) {
