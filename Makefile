@@ -19,9 +19,12 @@ CFLAGS  ?= -O2 -g
 
 # make check SAN=address,undefined (or SAN=thread): run tests with sanitizers, in a separate build folder
 SAN ?=
+# make WITHOUT_PLAN=1: neither plans nor collections, and nothing of GLPK, so that MIT is the license of the whole; with
+# all and static
+WITHOUT_PLAN ?=
 comma := ,
 BUILD := build$(if $(filter-out cc gcc,$(notdir $(CC))),-$(notdir $(CC)))$(if \
-	$(SAN),-$(firstword $(subst $(comma), ,$(SAN))))
+	$(SAN),-$(firstword $(subst $(comma), ,$(SAN))))$(if $(WITHOUT_PLAN),-without-plan)
 Q := $(if $(V),,@)
 
 .DEFAULT_GOAL := all
@@ -34,6 +37,7 @@ libptcp_LAYERS := core wire model sums fs store net engine conn stream mover wor
 plan_LAYERS    := conf plan collect
 # Parts of the static executable only: they define symbols that libptcp takes from shared libraries.
 static_SRC     := $(patsubst %,src/%.c,net/name_services store/hash_dispatch plan/glpk_linked)
+absent_SRC     := src/plan/glpk_absent.c
 
 LIB_PC  := libuv libssl libcrypto libxxhash libzstd
 PLAN_PC := yaml-0.1
@@ -65,10 +69,12 @@ stamp  = $(if $(call differ,$(strip $(file <$(1))),$(strip $(2))),$(if \
 	$(shell mkdir -p $(dir $(1)) 2>/dev/null && test -w $(dir $(1)) && echo yes),$(file >$(1),$(strip $(2)))))$(1)
 
 objs_of    = $(patsubst %.c,$(BUILD)/%.o,$(1))
-layer_objs = $(call objs_of,$(filter-out $(static_SRC),$(wildcard $(foreach l,$(1),src/$(l)/*.c src/$(l)/*/*.c))))
+layer_objs = $(call objs_of,$(filter-out $(static_SRC) $(absent_SRC),$(wildcard $(foreach l,$(1),src/$(l)/*.c src/$(l)/*/*.c))))
 cli_OBJS  := $(call layer_objs,queue cli)
 libptcp_OBJS := $(call layer_objs,$(libptcp_LAYERS))
 plan_OBJS := $(call layer_objs,$(plan_LAYERS))
+absent_OBJS := $(if $(WITHOUT_PLAN),$(call objs_of,$(absent_SRC)))
+linked_plan_OBJS := $(filter-out $(if $(WITHOUT_PLAN),%/glpk_load.o),$(plan_OBJS)) $(absent_OBJS)
 
 all: $(BUILD)/ptcp shared completions
 
@@ -95,7 +101,7 @@ shared_link = $(Q)$(CC) -shared -Wl,-soname,$(@F).$(SOVERSION) -Wl,-z,nodelete -
 $(BUILD)/libptcp.so: src/api/libptcp.map $(libptcp_OBJS)
 	$(call shared_link,$(call pc_libs,$(LIB_PC)) -lm)
 
-$(BUILD)/libptcp-plan.so: src/plan/libptcp-plan.map $(plan_OBJS) $(BUILD)/libptcp.so \
+$(BUILD)/libptcp-plan.so: src/plan/libptcp-plan.map $(linked_plan_OBJS) $(BUILD)/libptcp.so \
 		$(BUILD)/libinside.a
 	$(call shared_link,$(call pc_libs,$(PLAN_PC)) -lm)
 
@@ -107,10 +113,11 @@ static_link = $(Q)mkdir -p $(@D) && $(LD) -r -o $(@:.a=.o) $(filter %.o,$^) $(fi
 $(BUILD)/installed/libptcp.a: $(libptcp_OBJS)
 	$(call static_link,ptcp_*)
 
-$(BUILD)/installed/libptcp-plan.a: $(plan_OBJS) $(BUILD)/libinside.a
+$(BUILD)/installed/libptcp-plan.a: $(linked_plan_OBJS) $(BUILD)/libinside.a
 	$(call static_link,ptcp_collect_* ptcp_links_* ptcp_overlay_* ptcp_paths_* ptcp_plan_*)
 
-$(BUILD)/ptcp: $(cli_OBJS) $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
+# Objects replace those of archives.
+$(BUILD)/ptcp: $(cli_OBJS) $(absent_OBJS) $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 	$(Q)$(link) $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) -lm
 
 # Completions: the files of contrib/completions with the table of commands and options in the place of @TABLE@; fish quotes
@@ -134,13 +141,13 @@ $(COMPLETIONS): $(BUILD)/completions/%: contrib/completions/% $(BUILD)/completio
 # make static: build one executable without shared libraries, BUILD/static/ptcp, for any Linux of this architecture
 # pkg-config names neither the static libraries of GLPK's dependencies nor Debian's name of libuv's. The linker warns
 # about each lookup of names: src/net/name_services.c is the answer, so its output is shown after a failure only.
-STATIC_LIBS ?= -l:libuv_a.a -lssl -lcrypto -lxxhash -lzstd -lyaml -ljansson -lglpk -lamd -lcolamd -lsuitesparseconfig \
-	-lltdl -lz -lgmp
-STATIC := $(BUILD)/static/ptcp
+STATIC_LIBS ?= -l:libuv_a.a -lssl -lcrypto -lxxhash -lzstd -lyaml -ljansson $(if \
+	$(WITHOUT_PLAN),,-lglpk -lamd -lcolamd -lsuitesparseconfig -lltdl -lz -lgmp)
+STATIC := $(BUILD)/static/ptcp$(if $(WITHOUT_PLAN),-without-plan)
 .PHONY: static
 static: $(STATIC)
 
-$(STATIC): $(cli_OBJS) $(call objs_of,$(static_SRC)) \
+$(STATIC): $(cli_OBJS) $(call objs_of,$(filter-out $(if $(WITHOUT_PLAN),%/glpk_linked.c),$(static_SRC))) $(absent_OBJS) \
 		$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 	@mkdir -p $(@D)
 	$(Q)$(link) -static-pie -s $(STATIC_LIBS) -lm >$@.log 2>&1 || { cat $@.log >&2; exit 1; }
