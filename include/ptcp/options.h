@@ -162,7 +162,7 @@
 	VALUE(TEXT, wire.bind, NULL, 0, 0, "bind", "ADDR|IFACE", \
 	    "connect from this address or network interface of this host") \
 	VALUE(TEXT, wire.dscp, NULL, 0, 0, "dscp", "NAME|N", \
-	    "mark packets by a class of service, such as le, cs1, af11 or 46 (default: le with --impact 0)")
+	    "mark packets by a class of service, such as le, cs1, af11 or 46 (default: le with an impact of 0)")
 
 #define PTCP_OPTIONS_RETRIES(SWITCH, SENT, VALUE, TEXTS) \
 	VALUE(SECONDS, retry_for_s, 600, 0, 2592000, "retry-for", "TIME", \

@@ -672,8 +672,8 @@ static int run_recv(const struct command *c, int argc, char **argv)
 	GROUP_BRIEF("Files, attributes, SSH", selection_options), \
 	GROUP_BRIEF("", writing_options), \
 	GROUP_BRIEF("", attribute_options), GROUP_BRIEF("", older_options), GROUP_BRIEF("", digests), \
-	GROUP_BRIEF("", ssh_options), GROUP_BRIEF("Connection", connect_options), GROUP_BRIEF("", retry_options), \
-	GROUP_BRIEF("", paths_options), GROUP_BRIEF("Movers", mover_options), \
+	GROUP_BRIEF("", ssh_options), GROUP_BRIEF("Connection, movers", connect_options), \
+	GROUP_BRIEF("", retry_options), GROUP_BRIEF("", paths_options), GROUP_BRIEF("", mover_options), \
 	GROUPS_OF_HINTS, GROUP_END }
 static const struct opt_group send_groups[] = TRANSFER_GROUPS(send_options, digest_options);
 static const struct opt_group recv_groups[] = TRANSFER_GROUPS(recv_options, part_options);

@@ -612,8 +612,8 @@ static void help(void **state)
 	    "(default: "));
 	assert_non_null(strstr(cap.out,
 	    "\n      --log-level WORD           log messages of this level and above: error|warn|info|debug|trace\n"));
-	assert_non_null(strstr(cap.out, "\n  Connection: --fingerprint --timeout --wait --congestion --bind --dscp "
-	    "--ipv4 --ipv6 --retry-for --via --relays --paths --overlay\n    --local-host\n"));
+	assert_non_null(strstr(cap.out, "\n  Connection, movers: --fingerprint --timeout --wait --congestion --bind "
+	    "--dscp --ipv4 --ipv6 --retry-for --via --relays --paths\n    --overlay --local-host --movers "));
 	assert_non_null(strstr(cap.out,
 	    "  Files, attributes, SSH: --filter --cvs-exclude --from0 "));
 	assert_non_null(strstr(cap.out, " --suffix --link-dest "));
