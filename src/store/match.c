@@ -313,13 +313,22 @@ static struct sink_run gap_run(const struct matching *m, uint32_t block)
 	return run;
 }
 
+/* Neither a block of this file nor the end of the gap has been found: pieces would cost two round trips and a second
+ * search, which --delta on permits. */
+static bool is_unrelated(const struct matching *m)
+{
+	const struct sink_moved *at = &m->s->moved;
+
+	return at->at == 0 && at->gap_end == m->end && m->search->allowed_bytes < UINT64_MAX;
+}
+
 /* A bad block; pieces may be found. */
 static void add_bad_run(struct matching *m, struct sink_run *runs, unsigned *n_runs, uint32_t block)
 {
 	const struct sink_moved *at = &m->s->moved;
 	struct sink_run *last = *n_runs > 0 ? &runs[*n_runs - 1] : NULL;
 
-	if (block < at->gap_first || block >= at->gap_end || at->from >= at->to || !may_search(m))
+	if (block < at->gap_first || block >= at->gap_end || at->from >= at->to || is_unrelated(m) || !may_search(m))
 		sink_add_run(runs, n_runs, block, false, NULL);
 	else if (last != NULL && last->to > 0 && last->first >= at->gap_first && block == last->first + last->n)
 		last->n++;

@@ -202,6 +202,7 @@ static void repetitions_do_not_slow_it_down(void **state)
 struct counts {
 	uint64_t literal; /* bytes that had to be sent */
 	uint32_t good;    /* blocks that were found as a whole */
+	uint32_t split;   /* blocks of which pieces were looked for */
 };
 
 /* The receiver: matches the blocks, then splits the others, and receives what is left. */
@@ -215,7 +216,7 @@ static struct counts receive(const struct bytes *new, uint64_t allowed, bool clo
 	struct sink_search search = { .allowed_bytes = allowed };
 	static uint8_t buf[BLOCK];
 	struct sink_run runs[SINK_RUNS];
-	struct counts c = { 0, 0 };
+	struct counts c = { 0, 0, 0 };
 	uint64_t has[SINK_SPLIT], of[BLOCKS_MAX] = { 0 };
 	bool good[BLOCKS_MAX] = { false };
 	struct sink_existing look;
@@ -241,6 +242,7 @@ static struct counts receive(const struct bytes *new, uint64_t allowed, bool clo
 			    &search,
 			    NULL), 0);
 			memcpy(of + at, has, runs[k].n * sizeof *has);
+			c.split += runs[k].n;
 		}
 		assert_int_equal(at, first + n);
 	}
@@ -338,11 +340,36 @@ static void an_insertion(void **state)
 	free(new.p);
 }
 
+/* Where nothing of a file is found, no pieces are looked for, unless the user wants all to be compared. */
+static void unrelated(void **state)
+{
+	static const uint64_t allowed[] = { FILE_MAX * 8, UINT64_MAX };
+	struct bytes old = bytes_new(20 * BLOCK), new = bytes_new(old.n);
+	struct rng r = { 9 };
+	struct counts c;
+	unsigned i;
+
+	(void)state;
+	fill(&r, old.p, old.n);
+	fill(&r, new.p, new.n);
+	for (i = 0; i < 2; i++) {
+		old_is(&old);
+		c = receive(&new, allowed[i], false);
+		file_is(&new);
+		assert_int_equal(c.literal, new.n);
+		assert_int_equal(c.good, 0);
+		assert_int_equal(c.split > 0, allowed[i] == UINT64_MAX);
+	}
+	free(old.p);
+	free(new.p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fx_tree_test(heads_roll), fx_tree_test(everything_is_found),
 		fx_tree_test(repetitions_do_not_slow_it_down), fx_tree_test(any_edits), fx_tree_test(an_insertion),
+		fx_tree_test(unrelated),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
