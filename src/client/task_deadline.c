@@ -70,12 +70,11 @@ static void carry_out(struct ptcp_task *t)
 	session_set_floor(t->session, m->floor_bps);
 }
 
-void deadline_start(struct ptcp_task *t, struct session *sess)
+void deadline_start(struct ptcp_task *t)
 {
 	struct task_deadline *d = &t->deadline;
 	struct deadline_step s;
 
-	(void)sess;
 	if (!task_has_deadline(t))
 		return;
 	s = view(t, clock_s());

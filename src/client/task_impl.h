@@ -237,7 +237,7 @@ int stop_begin(struct ptcp_task *t, struct ptcp_err *e);
 
 int deadline_take(struct ptcp_task *t, struct ptcp_err *e);
 /* A session runs. */
-void deadline_start(struct ptcp_task *t, struct session *sess);
+void deadline_start(struct ptcp_task *t);
 /* With each progress: chooses once a second. True: t->deadline.now is to be reported. */
 bool deadline_pump(struct ptcp_task *t);
 /* Its sentence; returns `out`. */

@@ -484,7 +484,7 @@ static void on_running(void *arg, struct session *sess)
 	}
 	timer_set(t->timer, mono_add_ns(mono_now(), PROGRESS_NS));
 	task_adapt_streams(t, sess);
-	deadline_start(t, sess);
+	deadline_start(t);
 	if (t->files.added)
 		return;
 	if (!t->files.sends && t->files.selection != NULL)
