@@ -7,6 +7,7 @@
 #include "fs/fs_err.h"
 #include "session/job_size.h"
 #include "session/receive_impl.h"
+#include "store/hash.h"
 
 #define VERIFY_JOBS_MAX 2u            /* jobs of a session at once; sessions share the I/O threads */
 #define MATCHING_MAX (128u << 10)     /* blocks of files that are matched at once: 1 MiB of hashes */
@@ -103,6 +104,8 @@ static void on_steps(struct io_call *k)
 			list_append(&sess->receive->verify_queue, &t->waiting);
 		else
 			finish(sess, t);
+		if (b->search.allowed_bytes > 0)
+			memory_release(sess->o.memory, SEARCH_MEMORY_BYTES);
 		free(b);
 	}
 	session_pump(sess);
@@ -191,6 +194,9 @@ static struct verify_step *step_new(struct session *sess, struct receive_entry *
 	b->entry = t;
 	if (t->verify == VERIFY_MATCH && receive_match_next(t, &b->match))
 		b->search.allowed_bytes = receive_match_allowance(sess);
+	/* Without memory nothing is searched: the blocks are received. */
+	if (b->search.allowed_bytes > 0 && memory_charge(sess->o.memory, SEARCH_MEMORY_BYTES, NULL) < 0)
+		b->search.allowed_bytes = 0;
 	return b;
 }
 

@@ -87,7 +87,10 @@ int file_digest_step(struct file_digest *sum, uint64_t size_bytes, file_digest_r
  * that rolls over the file byte by byte finds candidates, and the content hash decides. Behind each unit found, the
  * next unit is expected, so that most of the file is hashed rather than rolled over. */
 
-enum { SEARCH_UNITS_MAX = 4096 };
+enum {
+	SEARCH_UNITS_MAX = 4096,
+	SEARCH_MEMORY_BYTES = 4 * HASH_CHUNK_BYTES + (128 << 10) /* a search, with the offsets found */
+};
 #define SEARCH_NOWHERE UINT64_MAX
 
 /* Reads n bytes at off: the number of bytes read, fewer at the end of the file; -1: the search ends there. */

@@ -1,5 +1,6 @@
 #include "store/hash.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,9 @@ struct scan {
 	uint8_t failures[SEARCH_UNITS_MAX];
 	uint64_t filter[(1u << FILTER_LOG) / 64]; /* a bit of each head: most offsets end here */
 };
+
+static_assert(WINDOW_BYTES + sizeof(struct scan) + SEARCH_UNITS_MAX * sizeof(uint64_t) <= SEARCH_MEMORY_BYTES,
+    "what callers charge");
 
 static uint32_t mixed(uint32_t head) { return head * 2654435769u; }
 static uint32_t bucket_of(uint32_t head) { return mixed(head) >> (32 - BUCKETS_LOG); }
