@@ -561,6 +561,8 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 	t->wait.unanswered = engine_unanswered(session_engine(sess));
 	session_spent(sess, &t->report.spent);
 	task_outcome(t, why);
+	if (t->prober != NULL)
+		prober_gone(t->prober);
 	session_free(sess); /* frees `why` */
 	t->session = NULL;
 	t->retry.wire_bytes = t->report.last.wire_bytes;

@@ -39,6 +39,13 @@ void prober_ended(void *prober, unsigned number, const struct probe_run *run, co
 	prober_fail(prober, &lost);
 }
 
+void prober_gone(struct prober *b)
+{
+	timer_free(b->timer);
+	b->timer = NULL;
+	b->session = NULL;
+}
+
 void prober_free(struct prober *b)
 {
 	timer_free(b->timer);

@@ -44,6 +44,8 @@ bool prober_begin(struct prober *b, struct session *sess, const struct probe_ses
 void prober_fail(struct prober *b, const struct ptcp_err *why);
 /* `ended` of measurements whose streams do not end by themselves: fails. */
 void prober_ended(void *prober, unsigned number, const struct probe_run *run, const struct ptcp_err *why);
+/* The session ends: the timer, which reads it, does not fire again. */
+void prober_gone(struct prober *b);
 /* `free` of a prober that owns nothing else. */
 void prober_free(struct prober *b);
 
