@@ -11,6 +11,7 @@
 #include "core/opts.h"
 #include "core/text.h"
 #include "mover/movers.h"
+#include "net/child.h"
 #include "net/trust/known_hosts.h"
 #include "store/attr_map.h"
 
@@ -310,30 +311,40 @@ static int attempt_begin(struct ptcp_task *t, struct ptcp_err *e)
 	return 0;
 }
 
-/* After a turn of the loop: 1: it goes on; else the task's result. */
-static int settle(struct ptcp_task *t, struct ptcp_err *e)
+/* After the end of an attempt or of a pause: whether another one has begun. */
+static bool goes_on(struct ptcp_task *t)
 {
-	struct ptcp_err scratch;
 	int r = t->result;
 
-	if (!t->over)
-		return 1;
 	if (t->retry.timer != NULL) { /* a pause has ended, or was canceled */
 		retry_pause_end(t);
 		if (r == 0 && (r = attempt_begin(t, &t->why)) == 0)
-			return 1;
+			return true;
 		t->result = r;
 	} else {
 		attempt_end(t);
 	}
-	if (retry_is_due(t) && retry_pause(t, &t->why) == 0) {
-		t->running = true;
-		return 1;
-	}
-	t->running = false;
+	t->running = retry_is_due(t) && retry_pause(t, &t->why) == 0;
+	if (t->running)
+		return true;
 	retry_give_up(t);
-	r = t->result;
 	t->seconds = (double)mono_diff_ns(mono_now(), t->started) / 1e9;
+	return false;
+}
+
+/* After a turn of the loop: 1: it goes on; else the task's result. Programs that do not end at once have their time
+ * here, not in ptcp_task_free(): who runs many tasks waits for all of them at the same time. */
+static int settle(struct ptcp_task *t, struct ptcp_err *e)
+{
+	struct ptcp_err scratch;
+	int r;
+
+	if (!t->over || (!t->ending && goes_on(t)))
+		return 1;
+	t->running = t->ending = children_end(t->loop);
+	if (t->ending)
+		return 1;
+	r = t->result;
 	if (e == NULL)
 		e = &scratch;
 	if (r < 0) {
@@ -366,7 +377,7 @@ int ptcp_task_fd(const struct ptcp_task *t) { return loop_fd(t->loop); }
 
 int ptcp_task_timeout_ms(const struct ptcp_task *t)
 {
-	return t->over || !t->running ? 0 : loop_timeout_ms(t->loop);
+	return (t->over && !t->ending) || !t->running ? 0 : loop_timeout_ms(t->loop);
 }
 
 int ptcp_task_step(struct ptcp_task *t, struct ptcp_err *e)
@@ -393,7 +404,7 @@ void ptcp_task_free(struct ptcp_task *t)
 {
 	if (t == NULL)
 		return;
-	if (t->running) {
+	if (t->running && !t->ending) {
 		ptcp_task_cancel(t);
 		while (!t->over)
 			loop_run_once(t->loop, true);

@@ -168,6 +168,7 @@ struct ptcp_task {
 	struct task_stop stop;
 	struct task_deadline deadline;
 	bool ran, running, over;
+	bool ending;                    /* over, but for child processes */
 	int result;
 	struct ptcp_err why;
 	struct mono started;

@@ -117,3 +117,19 @@ void child_free(struct child *c)
 		uv_timer_start(&c->timer, on_exit_timeout, EXIT_MS, 0);
 	release(c);
 }
+
+static void look_at_handle(uv_handle_t *h, void *any)
+{
+	const struct child *c = h->data;
+
+	if (h->type == UV_PROCESS && c->freed && !c->over)
+		*(bool *)any = true;
+}
+
+bool children_end(struct loop *l)
+{
+	bool any = false;
+
+	uv_walk(loop_uv(l), look_at_handle, &any);
+	return any;
+}

@@ -26,5 +26,7 @@ int child_start(struct child **out, struct loop *l, const struct child_opts *o, 
 /* No callback follows. A running child, whose socket the caller should have closed, gets 0.5 s to exit, then
  * SIGTERM, then SIGKILL; loop_free() waits for its end. NULL is fine. */
 void child_free(struct child *c);
+/* Whether a child of the loop still ends after its child_free(). */
+bool children_end(struct loop *l);
 
 #endif
