@@ -21,18 +21,9 @@ struct log_args {
 	const char *client; /* NULL: all */
 };
 
-static int set_since(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	struct log_args *a = args;
-
-	if (units_parse_when(text, time(NULL), &a->since_s) == 0)
-		return 0;
-	return opt_reject(o, text, e, "not a time (an age such as 2h or 7d, or a date such as 2027-01-31)");
-}
-
 static const struct opt log_opts[] = {
-	{ "since", 0, "TIME", "from this time on: an age (2h, 7d), today, yesterday, or a date (YYYY-MM-DD)", set_since,
-	    0, 0, 0 },
+	{ "since", 0, "TIME", "from this time on: an age (2h, 7d), today, yesterday, or a date (YYYY-MM-DD)", opt_since,
+	    offsetof(struct log_args, since_s), 0, 0 },
 	{ "client", 0, "NAME", "of this client: its name, or its fingerprint", opt_text,
 	    offsetof(struct log_args, client), 0, 0 },
 	{ "json", 0, NULL, "print JSON objects on standard output, one per line", opt_true,

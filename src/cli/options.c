@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/err.h"
 #include "core/text.h"
@@ -489,13 +490,15 @@ int opt_unsigned(void *args, const struct opt *o, const char *text, struct ptcp_
 
 int opt_int(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
+	bool negative = o->min < 0 && text[0] == '-';
+	double min = negative || o->min < 0 ? 0 : o->min, max = negative ? -o->min : o->max;
 	int i = word_number(o, text);
 	unsigned n;
 
-	if (i < 0 && opt_number(text, (unsigned)o->min, (unsigned)o->max, &n) < 0)
+	if (i < 0 && opt_number(text + negative, (unsigned)min, (unsigned)max, &n) < 0)
 		return opt_reject(o, text, e, "neither a number from %.0f to %.0f nor a word (write %s)", o->min,
 		    o->max, o->value);
-	*(int *)member(args, o) = i >= 0 ? -i : (int)n;
+	*(int *)member(args, o) = i >= 0 ? -i : negative ? -(int)n : (int)n;
 	return 0;
 }
 
@@ -515,6 +518,13 @@ int opt_seconds(void *args, const struct opt *o, const char *text, struct ptcp_e
 		    units_time_text(max, o->max));
 	*(double *)member(args, o) = (double)ns / (double)NS_PER_S;
 	return 0;
+}
+
+int opt_since(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	if (units_parse_when(text, (int64_t)time(NULL), member(args, o)) == 0)
+		return 0;
+	return opt_reject(o, text, e, "not a time (an age such as 2h or 7d, or a date such as 2027-01-31)");
 }
 
 int opt_bytes(void *args, const struct opt *o, const char *text, struct ptcp_err *e)

@@ -97,6 +97,8 @@ int opt_int(void *args, const struct opt *o, const char *text, struct ptcp_err *
 int opt_percent(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 int opt_seconds(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 int opt_bytes(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
+/* Setter of an int64_t: a past time, in seconds since 1970, as units_parse_when() has it. */
+int opt_since(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 /* Setters of the number of a word of the option's value, and of a borrowed word. */
 int opt_word(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 int opt_name(void *args, const struct opt *o, const char *text, struct ptcp_err *e);

@@ -199,6 +199,32 @@ static void order_and_dashes(void **state)
 }
 
 /* Each error names the option and the text. */
+/* A number may be negative if the range of its option begins below 0. */
+static void negative_numbers(void **state)
+{
+	static const struct opt priority = { "priority", 0, "N", "", opt_int, 0, -1000, 1000 },
+		level = { "level", 0, "off|LEVEL", "", opt_int, 0, 1, 19 };
+	static const struct { const struct opt *o; const char *text; bool good; int value; } rows[] = {
+		{ &priority, "5", true, 5 }, { &priority, "0", true, 0 }, { &priority, "-5", true, -5 },
+		{ &priority, "-1000", true, -1000 }, { &priority, "1000", true, 1000 },
+		{ &priority, "-1001", false, 0 }, { &priority, "1001", false, 0 }, { &priority, "-", false, 0 },
+		{ &priority, "--5", false, 0 }, { &priority, "+5", false, 0 }, { &priority, "", false, 0 },
+		{ &level, "19", true, 19 }, { &level, "off", true, 0 }, { &level, "-1", false, 0 },
+		{ &level, "0", false, 0 },
+	};
+	struct ptcp_err e;
+	size_t i;
+	int v, r;
+
+	(void)state;
+	for (i = 0; i < sizeof rows / sizeof *rows; i++) {
+		v = 77;
+		r = opt_int(&v, rows[i].o, rows[i].text, &e);
+		if ((r == 0) != rows[i].good || v != (rows[i].good ? rows[i].value : 77))
+			fail_msg("'%s': %d, %d", rows[i].text, r, v);
+	}
+}
+
 static void usage_errors(void **state)
 {
 	static const struct { const char *args; int code; const char *names[2]; } bad[] = {
@@ -452,6 +478,7 @@ int main(void)
 		cmocka_unit_test(every_option),
 		cmocka_unit_test(whole_trees),
 		cmocka_unit_test(order_and_dashes),
+		cmocka_unit_test(negative_numbers),
 		cmocka_unit_test(usage_errors),
 		cmocka_unit_test(serve),
 		cmocka_unit_test(serve_file),
