@@ -253,7 +253,7 @@ static void forget_failure(struct queue_job *j)
 	j->error = NULL;
 }
 
-static void apply_order(struct queue_job *j, const char *word)
+static void apply_order(struct queue_job *j, const char *word, int64_t at_s)
 {
 	bool over = j->state == QUEUE_DONE || j->state == QUEUE_FAILED || j->state == QUEUE_CANCELLED;
 
@@ -264,6 +264,7 @@ static void apply_order(struct queue_job *j, const char *word)
 	} else if (strcmp(word, "cancel") == 0 && !over) {
 		j->state = QUEUE_CANCELLED;
 		j->paused = false;
+		j->ended_s = at_s;
 	} else if (strcmp(word, "retry") == 0 && j->state != QUEUE_RUNNING) {
 		if (j->state == QUEUE_DONE)
 			j->sum = (struct queue_counts){ .bytes = 0 }, j->alone_until = 0;
@@ -273,25 +274,52 @@ static void apply_order(struct queue_job *j, const char *word)
 	}
 }
 
-static void apply_counts(struct queue_job *j, const struct queue_counts *c)
+/* Members of the record "end", except for those that are no sums of whole numbers. */
+static const struct count_field {
+	const char *key;
+	size_t at;
+} count_fields[] = {
+#define COUNT(key, member) { key, offsetof(struct queue_counts, member) }
+	COUNT("bytes", bytes), COUNT("files", files), COUNT("same-bytes", same_bytes), COUNT("same-files", same_files),
+	COUNT("failed-files", failed_files), COUNT("position", position), COUNT("pairs", pairs),
+	COUNT("failed", failed_pairs),
+#undef COUNT
+};
+#define N_COUNTS (sizeof count_fields / sizeof *count_fields)
+
+static uint64_t *count_at(struct queue_counts *c, size_t i)
 {
-	j->sum.bytes += c->bytes;
-	j->sum.files += c->files;
-	j->sum.seconds += c->seconds;
-	j->sum.pairs += c->pairs;
-	j->sum.failed_pairs += c->failed_pairs;
-	if (c->position > 0)
-		j->sum.position = c->position;
+	return (uint64_t *)(void *)((char *)c + count_fields[i].at);
 }
 
-static int apply_end(struct queue_job *j, const struct queue_ended *x, int64_t at_s, struct ptcp_err *e)
+void queue_counts_add(struct queue_counts *sum, struct queue_counts c)
+{
+	uint64_t position = c.position > 0 ? c.position : sum->position;
+	size_t i;
+
+	for (i = 0; i < N_COUNTS; i++)
+		*count_at(sum, i) += *count_at(&c, i);
+	sum->position = position;
+	sum->failures += c.failures;
+	sum->seconds += c.seconds;
+	if (c.has_impact && (!sum->has_impact || c.impact_percent > sum->impact_percent))
+		sum->impact_percent = c.impact_percent;
+	sum->has_impact |= c.has_impact;
+}
+
+static int apply_end(struct queue_job *j, const struct queue_ended *x, int64_t at_s, int64_t since_s,
+    struct ptcp_err *e)
 {
 	bool cancelled = j->state == QUEUE_CANCELLED;
+	struct queue_counts counts = x->counts;
 	char *error = NULL;
 
 	if (x->error != NULL && (error = strdup(x->error)) == NULL)
 		return err_nomem(e);
-	apply_counts(j, &x->counts);
+	counts.failures = x->end == QUEUE_AGAIN || x->end == QUEUE_GIVEN_UP;
+	queue_counts_add(&j->sum, counts);
+	if (at_s >= since_s)
+		queue_counts_add(&j->recent, counts);
 	j->exit = x->exit;
 	j->ended_s = at_s;
 	j->prepared = false;
@@ -312,16 +340,6 @@ static int apply_end(struct queue_job *j, const struct queue_ended *x, int64_t a
 	return 0;
 }
 
-static const char *const count_keys[] = { "bytes", "files", "position", "pairs", "failed" };
-#define N_COUNTS (sizeof count_keys / sizeof *count_keys)
-
-static uint64_t *count_at(struct queue_counts *c, size_t i)
-{
-	uint64_t *const at[N_COUNTS] = { &c->bytes, &c->files, &c->position, &c->pairs, &c->failed_pairs };
-
-	return at[i];
-}
-
 struct event_fields {
 	const char *name;
 	int64_t at_s;
@@ -335,7 +353,7 @@ static void read_event(struct event_fields *f, char *fields)
 
 	while (queue_record_next(&fields, &key, &value)) {
 		for (i = 0; i < N_COUNTS; i++)
-			if (strcmp(key, count_keys[i]) == 0)
+			if (strcmp(key, count_fields[i].key) == 0)
 				*count_at(&f->ended.counts, i) = strtoull(value, NULL, 10);
 		for (i = 0; i < sizeof end_words / sizeof *end_words; i++)
 			if (strcmp(key, "result") == 0 && strcmp(value, end_words[i]) == 0)
@@ -352,6 +370,8 @@ static void read_event(struct event_fields *f, char *fields)
 			f->ended.error = value;
 		else if (strcmp(key, "seconds") == 0)
 			f->ended.counts.seconds = strtod(value, NULL);
+		else if (strcmp(key, "impact") == 0)
+			f->ended.counts.impact_percent = strtod(value, NULL), f->ended.counts.has_impact = true;
 		else if (strcmp(key, "alone") == 0)
 			f->ended.alone_until = strtoull(value, NULL, 10);
 	}
@@ -368,13 +388,13 @@ int queue_apply(struct job_queue *q, const char *word, char *fields, struct ptcp
 	if (f.name == NULL || (j = queue_find(q, f.name)) == NULL)
 		return err_set(e, PTCP_ECONFIG, "a record about an unknown job (restore the journal)");
 	if (strcmp(word, "end") == 0)
-		return apply_end(j, &f.ended, f.at_s, e);
+		return apply_end(j, &f.ended, f.at_s, q->since_s, e);
 	if (strcmp(word, "begin") == 0) {
 		j->state = QUEUE_RUNNING;
 		j->begun_s = f.at_s;
 		return 0;
 	}
-	apply_order(j, word);
+	apply_order(j, word, f.at_s);
 	return 0;
 }
 
@@ -408,7 +428,7 @@ void queue_write_begin(struct queue_record *r, const char *name, int64_t now_s)
 void queue_write_end(struct queue_record *r, const char *name, const struct queue_ended *x, int64_t now_s)
 {
 	struct queue_counts c = x->counts;
-	char seconds[32];
+	char seconds[32], impact[32];
 	size_t i;
 
 	queue_record_begin(r, "end");
@@ -421,11 +441,13 @@ void queue_write_end(struct queue_record *r, const char *name, const struct queu
 		queue_record_number(r, "again", x->again_s);
 	for (i = 0; i < N_COUNTS; i++)
 		if (*count_at(&c, i) > 0)
-			queue_record_number(r, count_keys[i], (int64_t)*count_at(&c, i));
+			queue_record_number(r, count_fields[i].key, (int64_t)*count_at(&c, i));
 	if (x->alone_until > 0)
 		queue_record_number(r, "alone", (int64_t)x->alone_until);
 	snprintf(seconds, sizeof seconds, "%.3f", c.seconds);
 	queue_record_add(r, "seconds", seconds);
+	snprintf(impact, sizeof impact, "%.3f", c.impact_percent);
+	queue_record_add(r, "impact", c.has_impact ? impact : NULL);
 	queue_record_seal(r);
 }
 

@@ -34,9 +34,14 @@ struct queue_task {
 
 /* The work that processes have done. */
 struct queue_counts {
-	uint64_t bytes, files, position, pairs, failed_pairs;
+	uint64_t bytes, files, same_bytes, same_files; /* at the destination; same: there before */
+	uint64_t failed_files, position, pairs, failed_pairs;
+	uint64_t failures;     /* processes that have failed */
 	double seconds;
+	double impact_percent; /* largest predicted impact on a competing flow */
+	bool has_impact;       /* the impact of a process is known */
 };
+void queue_counts_add(struct queue_counts *sum, struct queue_counts c); /* the larger impact counts */
 
 struct queue_job {
 	char *name;
@@ -49,6 +54,7 @@ struct queue_job {
 	int exit;            /* status of the last process */
 	char *error;         /* error of the last process, or NULL */
 	struct queue_counts sum; /* sum of all processes; position: where the next process begins in the list */
+	struct queue_counts recent; /* sum of the processes that have ended since job_queue.since_s */
 	uint64_t alone_until;    /* pairs before this position get a process each, to find a failing pair */
 
 	/* Members for the struct queue_run, not in the journal: */
@@ -63,6 +69,7 @@ struct job_queue {
 	struct queue_job **job; /* in the order of their entry */
 	size_t n, room;
 	void *by_name;
+	int64_t since_s;        /* for `recent`; set before the records are applied */
 };
 
 void queue_free(struct job_queue *q); /* zeroed is fine */

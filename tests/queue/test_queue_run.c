@@ -502,6 +502,35 @@ static void failures(void **state)
 	desk_close(&d);
 }
 
+/* The sums of all processes, and of those since a time; the largest impact counts. */
+static void counts_since_a_time(void **state)
+{
+	const struct queue_process first = { .verdict = QUEUE_FAILS, .exit = 1, .error = "no", .alone = true,
+		.counts = { .bytes = 10, .files = 3, .seconds = 2, .impact_percent = 4.5, .has_impact = true } },
+	    second = { .verdict = QUEUE_FINE, .alone = true,
+		.counts = { .bytes = 30, .files = 5, .same_files = 3, .same_bytes = 10, .seconds = 1,
+		    .impact_percent = 2, .has_impact = true } };
+	const struct queue_job *j;
+	struct desk d;
+
+	(void)state;
+	desk_open(&d, 1);
+	d.q.since_s = 105;
+	desk_add(&d, "a", "h", NULL, 0, false);
+	queue_run_step(d.run, 100);
+	queue_run_ended(d.run, j = d.q.job[0], &first, 104), queue_run_step(d.run, 1000);
+	queue_run_ended(d.run, d.q.job[0], &second, 1001);
+	assert_int_equal(j->state, QUEUE_DONE);
+	assert_int_equal(j->sum.files, 8);
+	assert_int_equal(j->sum.failures, 1);
+	assert_true(j->sum.has_impact && j->sum.impact_percent == 4.5 && j->sum.seconds == 3);
+	assert_int_equal(j->recent.files - j->recent.same_files, 2);
+	assert_int_equal(j->recent.bytes - j->recent.same_bytes, 20);
+	assert_int_equal(j->recent.failures, 0);
+	assert_true(j->recent.has_impact && j->recent.impact_percent == 2 && j->recent.seconds == 1);
+	desk_close(&d);
+}
+
 /* A clock that is put back by a year holds nothing for a year. */
 static void clock_put_back(void **state)
 {
@@ -692,6 +721,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(order_of_jobs),
 		cmocka_unit_test(failures),
+		cmocka_unit_test(counts_since_a_time),
 		cmocka_unit_test(clock_put_back),
 		cmocka_unit_test(dead_host),
 		cmocka_unit_test(orders),

@@ -16,91 +16,9 @@
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
+#include "queue/queue_report.h"
 
-enum { AT_ONCE = 2 };
-
-/* ---- Showing ---- */
-
-static json_t *json_moment(int64_t at_s) { return at_s > 0 ? json_integer((json_int_t)at_s) : json_null(); }
-
-static const char *held_by(const struct jobs *s, const struct queue_job *j)
-{
-	return j->state == QUEUE_WAITING ? queue_held_by(&s->queue, j, (int64_t)time(NULL)) : NULL;
-}
-
-json_t *jobs_json(const struct jobs *s, const struct queue_job *j)
-{
-	bool failed = j->error != NULL;
-
-	return json_pack("{s:s, s:s, s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-	    "s:o}",
-	    "event", "job", "name", j->name, "state", queue_state_name(j->state), "held_by",
-	    json_text(held_by(s, j)),
-	    "priority", j->task.priority, "failures", (int)j->tries, "exit", failed ?
-	    json_integer(j->exit) : json_null(),
-	    "error", json_text(j->error), "start", json_moment(j->task.start_s), "deadline",
-	    json_moment(j->task.deadline_s), "overdue", queue_is_overdue(j, (int64_t)time(NULL)), "begun",
-	    json_moment(j->begun_s), "ended", json_moment(j->ended_s), "again", json_moment(j->again_s),
-	    "bytes", json_count(j->sum.bytes), "files",
-	    json_count(j->sum.files), "seconds", json_seconds(j->sum.seconds), "pairs",
-	    j->task.pairs != NULL ? json_count(j->sum.pairs) : json_null(), "failed_pairs",
-	    j->task.pairs != NULL ? json_count(j->sum.failed_pairs) : json_null());
-}
-
-static const char *moment(char out[32], int64_t at_s)
-{
-	const time_t t = (time_t)at_s;
-	struct tm tm;
-
-	if (localtime_r(&t, &tm) == NULL || strftime(out, 32, "%Y-%m-%d %H:%M:%S", &tm) == 0)
-		snprintf(out, 32, "@%lld", (long long)at_s);
-	return out;
-}
-
-/* "waiting after other", "done, 3 files, 1.50 GB in 2.0s". */
-static void job_text(char *out, size_t cap, const struct jobs *s, const struct queue_job *j)
-{
-	const char *held = held_by(s, j);
-	char size[UNITS_TEXT_BYTES], took[UNITS_TEXT_BYTES], at[32];
-	size_t n, i;
-
-	n = (size_t)snprintf(out, cap, "%s", queue_state_name(j->state));
-	if (held != NULL && strcmp(held, "after") == 0)
-		for (i = 0; i < j->task.after.n && n < cap; i++)
-			n += (size_t)snprintf(out + n, cap - n, "%s%s", i == 0 ? " after " : ", ", j->task.after.of[i]);
-	else if (held != NULL && n < cap)
-		n += (size_t)snprintf(out + n, cap - n, ", %s%s", strcmp(held, "pause") == 0 ? "paused" : held,
-		    strcmp(held, "pause") == 0 ? "" : " at ");
-	if (held != NULL && (strcmp(held, "start") == 0 || strcmp(held, "retry") == 0) && n < cap)
-		n += (size_t)snprintf(out + n, cap - n, "%s",
-		    moment(at, held[0] == 's' ? j->task.start_s : j->again_s));
-	if (j->task.pairs != NULL && j->sum.pairs > 0 && n < cap)
-		n += (size_t)snprintf(out + n, cap - n, ", %llu pair%s", (unsigned long long)j->sum.pairs,
-		    plural(j->sum.pairs));
-	if (j->sum.seconds > 0 && n < cap)
-		n += (size_t)snprintf(out + n, cap - n, ", %llu file%s, %s in %s", (unsigned long long)j->sum.files,
-		    plural(j->sum.files), units_size_text(size, j->sum.bytes), units_time_text(took, j->sum.seconds));
-	if (queue_is_overdue(j, (int64_t)time(NULL)) && n < cap)
-		n += (size_t)snprintf(out + n, cap - n, ", overdue since %s", moment(at, j->task.deadline_s));
-	if (j->error != NULL && n < cap)
-		snprintf(out + n, cap - n, ": %s", j->error);
-}
-
-void jobs_show(const struct jobs *s, const struct queue_job *j)
-{
-	char text[2048], shown[2048];
-
-	if (s->json) {
-		json_line(jobs_json(s, j));
-		return;
-	}
-	if (s->quiet)
-		return;
-	job_text(text, sizeof text, s, j);
-	text_escape(shown, sizeof shown, text);
-	printf("%s: %s\n", j->name, shown);
-	fflush(stdout);
-}
+enum { AT_ONCE = 2, REPORT_S = 86400 };
 
 /* ---- Adding ---- */
 
@@ -355,7 +273,7 @@ static void log_record(void *arg, const char *word, char *fields)
 		if (strcmp(key, "name") == 0)
 			name = value;
 		else if (strcmp(key, "at") == 0)
-			moment(at, strtoll(value, NULL, 10));
+			queue_moment(at, strtoll(value, NULL, 10));
 		else if (n < sizeof text)
 			n += (size_t)snprintf(text + n, sizeof text - n, " %s=%s", key, value);
 	}
@@ -406,8 +324,8 @@ static int show_log(struct jobs *s, size_t n, char **names, struct ptcp_err *e)
 
 /* ---- The command line ---- */
 
-static const char *const actions[] = { "run", "add", "status", "log", "pause", "resume", "cancel", "retry" };
-#define ALL_ACTIONS "run, add, status, log, pause, resume, cancel or retry"
+static const char *const actions[] = { "run", "add", "status", "log", "report", "pause", "resume", "cancel", "retry" };
+#define ALL_ACTIONS "run, add, status, log, report, pause, resume, cancel or retry"
 
 static int act(struct jobs *s, const struct jobs_args *a, const char *action, size_t n, char **operands,
     struct ptcp_err *e)
@@ -427,10 +345,15 @@ static int act(struct jobs *s, const struct jobs_args *a, const char *action, si
 		return show_log(s, n, operands, e);
 	if (strcmp(action, "run") == 0 && n > 1)
 		return err_set(e, PTCP_EUSAGE, "run: takes one file of jobs (join the others to it)");
+	if (strcmp(action, "report") == 0 && n > 0)
+		return err_set(e, PTCP_EUSAGE, "report: takes no names (ptcp jobs status NAME.. shows single jobs)");
+	s->queue.since_s = a->since_s > 0 ? a->since_s : s->now_s - REPORT_S;
 	if ((r = queue_journal_follow(&s->journal, &s->queue, e)) < 0)
 		return r;
 	if (strcmp(action, "status") == 0)
 		return status(s, n, operands, e);
+	if (strcmp(action, "report") == 0)
+		return jobs_report(s, a->html), 0;
 	if (!makes)
 		return order(s, action, n, operands, e);
 	if (n == 1 && a->name == NULL)
@@ -459,10 +382,67 @@ static int carry(int argc, char **argv)
 	return c->run(c, argc - 3, argv + 3);
 }
 
+#define AT(member) offsetof(struct jobs_args, member)
+static const struct opt jobs_options[] = {
+	{ "state", 0, "DIR", "directory of the queue (default: ~/.local/state/ptcp/jobs)", opt_text, AT(state), 0, 0 },
+	{ "quiet", 'q', NULL, "print errors only", opt_true, AT(quiet), 0, 0 },
+	{ "json", 0, NULL, "print a JSON object for each job and each change of a job", opt_true, AT(json), 0, 0 },
+	{ .name = NULL },
+};
+static const struct opt run_options[] = {
+	{ "at-once", 0, "N", "at most N transfers at once for each pair of hosts, and each local disk (default: 2)",
+	    opt_unsigned, AT(at_once), 1, 64 },
+	{ "stay", 0, NULL, "wait for further jobs when all are over", opt_true, AT(stay), 0, 0 },
+	{ .name = NULL },
+};
+static const struct opt add_options[] = {
+	{ "name", 0, "NAME", "name of the job", opt_text, AT(name), 0, 0 },
+	{ "option", 'o', "NAME[=VALUE]", "an option of ptcp send or recv, without dashes; repeatable", opt_texts_each,
+	    AT(options), 0, 0 },
+	{ "pairs", 0, "FILE", "transfer the pairs of FILE, a source and a destination a line", opt_text, AT(pairs), 0,
+	    0 },
+	{ "priority", 0, "N", "jobs of higher priority begin first (default: 0)", opt_int, AT(priority), -1000, 1000 },
+	{ "after", 0, "NAME,..", "begin when these jobs are done", opt_texts_commas, AT(after), 0, 0 },
+	{ "on-success", 0, "COMMAND", "run COMMAND when the job is done, with its object on standard input", opt_text,
+	    AT(on_success), 0, 0 },
+	{ "on-failure", 0, "COMMAND", "run COMMAND when the job has failed for good", opt_text, AT(on_failure), 0, 0 },
+	{ "start", 0, "TIME", "begin at this time, such as 22:00", opt_text, AT(start), 0, 0 },
+	{ "deadline", 0, "TIME", "be done by this time, such as 08:00, or within 2h", opt_text, AT(deadline), 0, 0 },
+	{ "retries", 0, "N", "repetitions after failures in succession (default: 10)", opt_unsigned, AT(retries), 0,
+	    1000 },
+	{ .name = NULL },
+};
+static const struct opt report_options[] = {
+	{ "since", 0, "TIME", "from this time on: an age (2h, 7d), today, yesterday, or a date (default: 1d)",
+	    opt_since, AT(since_s), 0, 0 },
+	{ "html", 0, NULL, "print a page in HTML", opt_true, AT(html), 0, 0 },
+	{ .name = NULL },
+};
+/* A title names the actions that take its options. */
+static const struct opt_group tables[] = { GROUP_OWN(jobs_options), GROUP_OF("Options of run", run_options),
+	GROUP_OF("Options of add", add_options), GROUP_OF("Options of report", report_options), GROUP_END };
+
+static int check_options(const struct options_given *given, const char *action, struct ptcp_err *e)
+{
+	const struct opt_group *g;
+	const struct opt *o;
+	size_t i;
+
+	for (i = 0; i < given->n; i++)
+		for (g = tables; g->options != NULL; g++)
+			for (o = g->options; o->name != NULL; o++)
+				if (o == given->of[i] && g->title[0] != '\0' && strstr(g->title, action) == NULL)
+					return err_set(e, PTCP_EUSAGE,
+					    "--%s: not for %s (see \"%s\" of ptcp help jobs)", o->name, action,
+					    g->title);
+	return 0;
+}
+
 static int run_jobs(const struct command *c, int argc, char **argv)
 {
 	struct jobs_args a = { .at_once = AT_ONCE, .retries = QUEUE_RETRIES };
-	struct jobs s = { .journal = { .fd = -1 } };
+	struct jobs s = { .journal = { .fd = -1 }, .now_s = (int64_t)time(NULL) };
+	struct options_given given = { .n = 0 };
 	struct ptcp_err e = { .code = 0 };
 	size_t i;
 	int n, r;
@@ -470,17 +450,20 @@ static int run_jobs(const struct command *c, int argc, char **argv)
 	if (argc > 0 && strcmp(argv[0], JOBS_CARRY) == 0)
 		return carry(argc - 1, argv + 1);
 	process_catch(EXIT_INTERRUPTED, INTERRUPTED_TWICE);
-	if ((r = options_parse(c, argc, argv, &a, &n, NULL, &e)) == 0) {
+	if ((r = options_parse(c, argc, argv, &a, &n, &given, &e)) == 0) {
 		s.json = a.json;
 		s.quiet = a.quiet;
 		for (i = 0; i < sizeof actions / sizeof *actions && strcmp(actions[i], argv[0]) != 0; i++)
 			;
 		r = i == sizeof actions / sizeof *actions ?
 		    err_set(&e, PTCP_EUSAGE, "%s: no such action (" ALL_ACTIONS ")", argv[0]) :
-		    act(&s, &a, actions[i], (size_t)n - 1, argv + 1, &e);
+		    check_options(&given, actions[i], &e);
+		if (r == 0)
+			r = act(&s, &a, actions[i], (size_t)n - 1, argv + 1, &e);
 	}
 	queue_journal_close(&s.journal);
 	queue_free(&s.queue);
+	options_given_free(&given);
 	opt_copies_free(&a.options.of, &a.options.n);
 	opt_copies_free(&a.after.of, &a.after.n);
 	if (a.json && r != OPTIONS_HELP)
@@ -488,38 +471,7 @@ static int run_jobs(const struct command *c, int argc, char **argv)
 	return command_end(c, r, &e);
 }
 
-#define AT(member) offsetof(struct jobs_args, member)
-static const struct opt jobs_options[] = {
-	{ "state", 0, "DIR", "directory of the queue (default: ~/.local/state/ptcp/jobs)", opt_text, AT(state), 0, 0 },
-	{ "at-once", 0, "N",
-	    "run: at most N transfers at once for each pair of hosts, and each local disk (default: 2)",
-	    opt_unsigned, AT(at_once), 1, 64 },
-	{ "stay", 0, NULL, "run: wait for further jobs when all are over", opt_true, AT(stay), 0, 0 },
-	{ "name", 0, "NAME", "add: name of the job", opt_text, AT(name), 0, 0 },
-	{ "option", 'o', "NAME[=VALUE]", "add: an option of ptcp send or recv, without dashes; repeatable",
-	    opt_texts_each, AT(options), 0, 0 },
-	{ "pairs", 0, "FILE", "add: transfer the pairs of FILE, a source and a destination a line", opt_text,
-	    AT(pairs), 0, 0 },
-	{ "priority", 0, "N", "add: jobs of higher priority begin first (default: 0)", opt_int,
-	    AT(priority), -1000, 1000 },
-	{ "after", 0, "NAME,..", "add: begin when these jobs are done", opt_texts_commas, AT(after), 0, 0 },
-	{ "on-success", 0, "COMMAND", "add: run COMMAND when the job is done, with its object on standard input",
-	    opt_text,
-	    AT(on_success), 0, 0 },
-	{ "on-failure", 0, "COMMAND", "add: run COMMAND when the job has failed for good", opt_text, AT(on_failure),
-	    0, 0 },
-	{ "start", 0, "TIME", "add: begin at this time, such as 22:00", opt_text, AT(start), 0, 0 },
-	{ "deadline", 0, "TIME", "add: be done by this time, such as 08:00, or within 2h", opt_text,
-	    AT(deadline), 0, 0 },
-	{ "retries", 0, "N", "add: repetitions after failures in succession (default: 10)", opt_unsigned,
-	    AT(retries), 0, 1000 },
-	{ "quiet", 'q', NULL, "print errors only", opt_true, AT(quiet), 0, 0 },
-	{ "json", 0, NULL, "print a JSON object for each job and each change of a job", opt_true, AT(json), 0, 0 },
-	{ .name = NULL },
-};
-static const struct opt_group tables[] = { GROUP_OWN(jobs_options), GROUP_END };
-
 const struct command command_jobs = { "jobs", "run [FILE] | add FILE | add --name NAME SRC... DEST | "
-	"status | log | pause | resume | retry [NAME...] | cancel NAME...",
+	"status | log | pause | resume | retry [NAME...] | cancel NAME... | report",
 	"run a queue of transfers that survives interruptions", run_jobs, tables, 1, INT_MAX,
 	"needs an action: " ALL_ACTIONS };

@@ -1,5 +1,5 @@
 /* ptcp jobs: a queue of transfers on disk. cmd_jobs.c reads the command line, jobs_run.c is the world of a queue_run:
- * processes, files and the clock. */
+ * processes, files and the clock; jobs_show.c prints. */
 #ifndef CLI_JOBS_JOBS_IMPL_H
 #define CLI_JOBS_JOBS_IMPL_H
 
@@ -13,7 +13,8 @@
 struct jobs_args {
 	const char *state;   /* --state; NULL: the user's */
 	unsigned at_once;
-	bool stay, json, quiet;
+	bool stay, json, quiet, html;
+	int64_t since_s;     /* jobs report */
 	const char *name, *pairs, *start, *deadline, *on_success, *on_failure; /* options of jobs add */
 	struct opt_texts options, after;
 	int priority;
@@ -26,6 +27,7 @@ struct jobs {
 	char dir[USERDIR_BYTES];
 	struct job_queue queue;
 	struct queue_journal journal;
+	int64_t now_s; /* time of the beginning of this program */
 	bool json, quiet;
 };
 
@@ -36,6 +38,9 @@ int jobs_run(struct jobs *s, const struct jobs_args *a, struct ptcp_err *e);
 json_t *jobs_json(const struct jobs *s, const struct queue_job *j);
 /* Prints the state of a job on stdout: a JSON object, or a line. */
 void jobs_show(const struct jobs *s, const struct queue_job *j);
+
+/* Prints the report about the time since queue.since_s on stdout. */
+void jobs_report(const struct jobs *s, bool html);
 
 /* "ptcp jobs carry PARENT DIRECTORY COMMAND ..", for processes of the queue: runs a command until the parent ends. */
 #define JOBS_CARRY "carry"

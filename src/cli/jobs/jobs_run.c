@@ -340,6 +340,17 @@ static uint64_t member_count(const json_t *end, const char *key)
 	return v > 0 ? (uint64_t)v : 0;
 }
 
+/* The predicted impact, if the process knows: one stream is the measure of impacts. */
+static void read_impact(struct queue_counts *c, const json_t *end)
+{
+	const json_t *impact = json_object_get(json_object_get(end, "deadline"), "impact_percent");
+
+	if (!json_is_number(impact))
+		impact = json_object_get(end, "predicted_impact_percent");
+	c->has_impact = json_is_number(impact) || member_count(end, "streams") == 1;
+	c->impact_percent = json_number_value(impact);
+}
+
 /* Judges a process by exit status and last line, the event "end". */
 static void ended(struct jobs_world *w, struct jobs_child *c, int status)
 {
@@ -354,8 +365,11 @@ static void ended(struct jobs_world *w, struct jobs_child *c, int status)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	p.verdict = WIFEXITED(status) ? verdict_of(p.exit, end) : QUEUE_FAILS;
 	p.counts = (struct queue_counts){ .bytes = member_count(end, "bytes"), .files = member_count(end, "files"),
+		.same_bytes = member_count(end, "up_to_date_bytes"), .same_files = member_count(end, "up_to_date"),
+		.failed_files = member_count(end, "failed"),
 		.position = pairs ? c->batch.end : 0, .pairs = pairs ? c->batch.n : 0,
 		.seconds = (double)(now.tv_sec - c->begun.tv_sec) + (double)(now.tv_nsec - c->begun.tv_nsec) / 1e9 };
+	read_impact(&p.counts, end);
 	p.alone = c->batch.n <= 1;
 	if (p.error == NULL && p.exit != EXIT_DONE) {
 		snprintf(text, sizeof text, "the process ended with %s %d (ptcp jobs log %s shows its messages)",
