@@ -9,15 +9,27 @@ static bool pays(uint64_t equal_bytes, uint64_t took_ns, double path_bps)
 	return (double)equal_bytes * 8 / path_bps > (double)took_ns / NS_PER_S;
 }
 
+/* Number of blocks that the path carries in that time. */
+static uint32_t carried(const struct match_pace *p, uint64_t ns, double path_bps)
+{
+	double blocks = path_bps * (double)ns / NS_PER_S / 8 / p->block_bytes;
+
+	return blocks < UINT32_MAX / 2 ? (uint32_t)blocks : UINT32_MAX / 2;
+}
+
 void match_pace_judge(struct match_pace *p, uint64_t equal_bytes, uint64_t took_ns, double path_bps)
 {
+	uint32_t meanwhile = carried(p, took_ns, path_bps);
+
 	if (p->always || pays(equal_bytes, took_ns, path_bps)) {
-		p->window = p->window < MATCH_WINDOW_MAX / 2 ? p->window * 2 : MATCH_WINDOW_MAX;
+		p->window = p->window < MATCH_WINDOW_MAX / MATCH_WINDOW_GROWTH ? p->window * MATCH_WINDOW_GROWTH :
+		    MATCH_WINDOW_MAX;
 		p->skip = 0;
 		return;
 	}
 	p->window = MATCH_WINDOW_MIN;
 	p->skip = p->skip == 0 ? MATCH_WINDOW_MIN : p->skip < UINT32_MAX / 2 ? p->skip * 2 : p->skip;
+	p->skip = p->skip > meanwhile ? p->skip : meanwhile;
 }
 
 static void add(struct search_pace *p, double bytes)

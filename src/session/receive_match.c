@@ -21,7 +21,10 @@ struct match_window {
 	struct block_sum sum[];
 };
 
-enum { GAP_BLOCKS_MAX = 1024 }; /* blocks of a file at once: their hashes take 1 MiB */
+enum {
+	GAP_BLOCKS_MAX = 1024, /* blocks of a file at once: their hashes take 1 MiB */
+	FILE_WEIGHT = 16       /* share of a file without many blocks, see weight() */
+};
 
 /* Blocks not found as a whole: the hashes of their pieces are requested. */
 struct match_gap {
@@ -36,6 +39,9 @@ struct receive_match {
 	uint32_t next;                  /* earlier candidates were requested or given up */
 	struct match_gap *gap, **last_gap; /* in order */
 	uint32_t gap_blocks;            /* number of all their blocks */
+	bool related;                   /* a block, or a piece, was found */
+	bool sampling;                  /* nothing was found yet: the pieces of the gap decide */
+	uint64_t piece_bytes;           /* bytes of pieces found since the last window was judged */
 	struct match_pace pace;
 	struct mono judged;             /* end of the last window */
 };
@@ -94,7 +100,7 @@ static unsigned weight(const struct receive_entry *t)
 {
 	uint32_t n = wire_grid_blocks(t->grid);
 
-	return MATCH_WINDOW_MIN / 4 + (n < 2 * MATCH_WINDOW_MAX ? n : 2 * MATCH_WINDOW_MAX);
+	return FILE_WEIGHT + (n < 2 * MATCH_WINDOW_MAX ? n : 2 * MATCH_WINDOW_MAX);
 }
 
 static void match_free(struct session *sess, struct receive_entry *t)
@@ -135,15 +141,16 @@ static struct match_window *request(struct session *sess, struct receive_entry *
 	return w;
 }
 
-/* Fills both windows. False: all candidates are compared, and no gap is left. */
+/* Fills both windows; a sample is alone, and an undecided one is waited for. False: all candidates are compared, and no
+ * gap is left. */
 static bool request_more(struct session *sess, struct receive_entry *t)
 {
 	uint32_t n = wire_grid_blocks(t->grid), first, left;
 	struct receive_match *m = t->match;
 	struct ptcp_err why;
-	unsigned i;
+	unsigned i, most = m->sampling ? 0 : m->pace.window == MATCH_WINDOW_MIN ? 1 : 2;
 
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < most; i++) {
 		if (m->window[i] != NULL || (first = candidate(t, m->next, n)) == n)
 			continue;
 		left = n - first;
@@ -167,7 +174,7 @@ void receive_match_begin(struct session *sess, struct receive_entry *t)
 	}
 	sess->receive->matching += weight(t);
 	t->match->last_gap = &t->match->gap;
-	t->match->pace = match_pace_begin(t->existing.in_part ||
+	t->match->pace = match_pace_begin(t->grid.block_bytes, t->existing.in_part ||
 	    (engine_open(sess->engine)->flags & WIRE_OPEN_DELTA) != 0);
 	t->match->judged = mono_now();
 	if (!request_more(sess, t))
@@ -261,23 +268,36 @@ static void skip(struct session *sess, struct receive_entry *t, uint32_t n)
 	m->next = last;
 }
 
-static void judge(struct session *sess, struct receive_entry *t)
+/* What was compared since then had so many equal bytes, beside pieces. */
+static void judge(struct session *sess, struct receive_entry *t, uint64_t equal_bytes, struct mono since)
 {
 	struct receive_match *m = t->match;
-	struct match_window *w = m->window[0];
-	struct mono now = mono_now(), since = w->asked.ns > m->judged.ns ? w->asked : m->judged;
+	struct mono now = mono_now();
 
-	match_pace_judge(&m->pace, w->equal_bytes, mono_diff_ns(now, since), path_bps(sess->receive, now));
+	since = since.ns > m->judged.ns ? since : m->judged;
+	match_pace_judge(&m->pace, equal_bytes + m->piece_bytes, mono_diff_ns(now, since),
+	    path_bps(sess->receive, now));
+	m->piece_bytes = 0;
 	m->judged = now;
-	window_free(sess, w);
-	m->window[0] = m->window[1];
-	m->window[1] = NULL;
 	if (m->pace.skip > 0)
 		skip(sess, t, m->pace.skip);
 }
 
-/* Requests the hashes of the pieces, or gives these blocks up. */
-static void add_gap(struct session *sess, struct receive_entry *t, const struct sink_run *run)
+/* The first window is compared. */
+static void window_done(struct session *sess, struct receive_entry *t)
+{
+	struct receive_match *m = t->match;
+	struct match_window *w = m->window[0];
+
+	m->window[0] = m->window[1];
+	m->window[1] = NULL;
+	if (!m->sampling)
+		judge(sess, t, w->equal_bytes, w->asked);
+	window_free(sess, w);
+}
+
+/* Requests the hashes of the pieces: true; or gives these blocks up. */
+static bool add_gap(struct session *sess, struct receive_entry *t, const struct sink_run *run)
 {
 	struct receive_match *m = t->match;
 	struct match_gap *g = NULL;
@@ -288,7 +308,7 @@ static void add_gap(struct session *sess, struct receive_entry *t, const struct 
 	if (g == NULL || !rcv_split(engine_rcv(sess->engine), t->id, run->first, run->n)) {
 		memory_free(sess->o.memory, g, gap_bytes(run->n));
 		rcv_verified(engine_rcv(sess->engine), t->id, run->first, run->n, false, run->sum);
-		return;
+		return false;
 	}
 	g->first = run->first;
 	g->n = run->n;
@@ -297,6 +317,7 @@ static void add_gap(struct session *sess, struct receive_entry *t, const struct 
 	*m->last_gap = g;
 	m->last_gap = &g->next;
 	m->gap_blocks += g->n;
+	return true;
 }
 
 uint64_t receive_match_allowance(struct session *sess)
@@ -313,13 +334,20 @@ uint64_t receive_match_allowance(struct session *sess)
 
 bool receive_match_split(struct session *sess, struct receive_entry *t, const uint64_t *has)
 {
-	struct match_gap *g = t->match->gap;
+	struct receive_match *m = t->match;
+	struct match_gap *g = m->gap;
 	struct match_step step;
 	uint32_t i;
 
-	for (i = 0; i < g->n; i++)
+	for (i = 0; i < g->n; i++) {
 		rcv_patch(engine_rcv(sess->engine), t->id, g->first + i, has[i]);
-	gap_pop(sess, t->match);
+		m->piece_bytes += (uint64_t)__builtin_popcountll(has[i]) * HASH_PIECE_BYTES;
+	}
+	gap_pop(sess, m);
+	m->related = m->related || m->piece_bytes > 0;
+	if (m->sampling && !t->ended && m->window[0] == NULL)
+		judge(sess, t, 0, m->judged);
+	m->sampling = false;
 	if (!t->ended && !request_more(sess, t))
 		match_free(sess, t);
 	return !t->ended && receive_match_next(t, &step);
@@ -327,7 +355,8 @@ bool receive_match_split(struct session *sess, struct receive_entry *t, const ui
 
 bool receive_match_stepped(struct session *sess, struct receive_entry *t, const struct sink_run *run, unsigned n_runs)
 {
-	struct match_window *w = t->match->window[0];
+	struct receive_match *m = t->match;
+	struct match_window *w = m->window[0];
 	struct match_step step;
 	unsigned i;
 
@@ -335,11 +364,13 @@ bool receive_match_stepped(struct session *sess, struct receive_entry *t, const 
 		w->done = run[i].first + run[i].n - w->first;
 		if (run[i].good)
 			w->equal_bytes += wire_grid_range_bytes(t->grid, run[i].first, run[i].n);
-		if (run[i].to > 0 && !t->ended)
-			add_gap(sess, t, &run[i]);
+		if (run[i].to > 0 && !t->ended && add_gap(sess, t, &run[i]))
+			m->sampling = !m->pace.always;
 	}
+	m->related = m->related || w->equal_bytes > 0;
+	m->sampling = m->sampling && !m->related;
 	if (w->done == w->count && !t->ended)
-		judge(sess, t);
+		window_done(sess, t);
 	if (!t->ended && !request_more(sess, t))
 		match_free(sess, t);
 	return !t->ended && receive_match_next(t, &step);

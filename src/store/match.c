@@ -313,13 +313,13 @@ static struct sink_run gap_run(const struct matching *m, uint32_t block)
 	return run;
 }
 
-/* Neither a block of this file nor the end of the gap has been found: pieces would cost two round trips and a second
- * search, which --delta on permits. */
+/* Neither a block of this file, nor the end of the gap, nor a piece of an earlier gap has been found: pieces would cost
+ * two round trips and a second search, which --delta on permits. */
 static bool is_unrelated(const struct matching *m)
 {
 	const struct sink_moved *at = &m->s->moved;
 
-	return at->at == 0 && at->gap_end == m->end && m->search->allowed_bytes < UINT64_MAX;
+	return at->at == 0 && at->no_pieces && at->gap_end == m->end && m->search->allowed_bytes < UINT64_MAX;
 }
 
 /* A bad block; pieces may be found. */
@@ -393,11 +393,24 @@ static int copy_pieces(struct matching *m, const struct block_sum *sum, uint64_t
 	return sink_write_chunk(m->s, m->buf, n, off, e);
 }
 
+/* The first pieces say where the neighbors are. */
+static void found_pieces(struct matching *m, uint64_t at, uint32_t n, uint64_t off)
+{
+	struct sink_moved *moved = &m->s->moved;
+
+	m->search->found_bytes += n;
+	if (moved->at > 0)
+		return;
+	moved->shift = (int64_t)(at - off);
+	moved->at = at + n;
+}
+
 static int put_pieces(struct matching *m, uint32_t block, const struct block_sum *sum, const uint64_t *found,
     uint64_t *has, struct ptcp_err *e)
 {
 	uint32_t bytes = sink_block_length(m->s, block), n = (bytes + HASH_PIECE_BYTES - 1) / HASH_PIECE_BYTES;
 	uint32_t i, run, all;
+	uint64_t off;
 	int r;
 
 	*has = 0;
@@ -407,13 +420,13 @@ static int put_pieces(struct matching *m, uint32_t block, const struct block_sum
 			continue;
 		all = run_bytes(found, i, n, bytes);
 		run = (all + HASH_PIECE_BYTES - 1) / HASH_PIECE_BYTES;
-		r = copy_pieces(m, sum + i, found[i], all, offset_of(m, block) + (uint64_t)i * HASH_PIECE_BYTES, e);
-		if (r < 0)
+		off = offset_of(m, block) + (uint64_t)i * HASH_PIECE_BYTES;
+		if ((r = copy_pieces(m, sum + i, found[i], all, off, e)) < 0)
 			return r;
 		if (r > 0)
 			continue;
 		*has |= (run < 64 ? (UINT64_C(1) << run) - 1 : UINT64_MAX) << i;
-		m->search->found_bytes += all;
+		found_pieces(m, found[i], all, off);
 	}
 	return 0;
 }
@@ -433,6 +446,7 @@ static int split(struct matching *m, uint32_t n, uint64_t from, uint64_t to, uin
 		return r;
 	for (i = 0; i < n && r == 0; i++)
 		r = put_pieces(m, m->first + i, m->sum + i * per, found + i * per, &has[i], e);
+	m->s->moved.no_pieces = m->search->found_bytes == 0;
 	return r;
 }
 

@@ -23,6 +23,7 @@ struct sink_moved {
 	uint32_t gap_first, gap_end; /* blocks between two that were found, */
 	uint64_t from, to;   /* part of the old file between these two */
 	uint32_t lost_end;   /* earlier blocks were looked for in vain */
+	bool no_pieces;      /* neither blocks nor pieces were found */
 };
 
 struct verifying;

@@ -14,7 +14,7 @@
  * Returns the number of blocks compared. */
 static uint32_t compare(uint32_t n, unsigned equal, double compare_bps, double path_bps, bool always)
 {
-	struct match_pace p = match_pace_begin(always);
+	struct match_pace p = match_pace_begin(BLOCK, always);
 	uint32_t at = 0, compared = 0, window;
 	uint64_t ns;
 
@@ -40,35 +40,47 @@ static void all_is_compared_while_it_pays(void **state)
 	assert_int_equal(compare(100000, 0, GBPS, GBPS, true), 100000);
 }
 
-/* Nothing is equal, or the path is faster than the disks: of 1 GiB a tenth is compared, of more less. */
+/* Nothing is equal, or the path is faster than the disks: of 1 GiB a fiftieth is compared, of more less. */
 static void little_is_compared_in_vain(void **state)
 {
 	(void)state;
-	assert_in_range(compare(4096, 0, 10 * GBPS, GBPS, false), 64, 4096 / 10);
-	assert_in_range(compare(4096, 9, 10 * GBPS, GBPS, false), 64, 4096 / 10);
-	assert_in_range(compare(4096, 99, GBPS, 10 * GBPS, false), 64, 4096 / 10);
-	assert_in_range(compare(1u << 27, 0, 10 * GBPS, GBPS, false), 64, 2000);
-	assert_in_range(compare(100, 0, 10 * GBPS, GBPS, false), 64, 100);
+	assert_in_range(compare(4096, 0, 10 * GBPS, GBPS, false), 8, 4096 / 50);
+	assert_in_range(compare(4096, 9, 10 * GBPS, GBPS, false), 8, 4096 / 50);
+	assert_in_range(compare(4096, 99, GBPS, 10 * GBPS, false), 8, 4096 / 50);
+	assert_in_range(compare(1u << 27, 0, 10 * GBPS, GBPS, false), 8, 250);
+	assert_in_range(compare(100, 0, 10 * GBPS, GBPS, false), 8, 32);
 }
 
 /* Equal blocks behind others are found again, and windows grow up to their limit. */
 static void it_recovers(void **state)
 {
-	struct match_pace p = match_pace_begin(false);
+	struct match_pace p = match_pace_begin(BLOCK, false);
 	unsigned i;
 
 	(void)state;
 	for (i = 0; i < 3; i++)
-		match_pace_judge(&p, 0, NS_PER_MS, GBPS);
+		match_pace_judge(&p, 0, NS_PER_MS / 2, GBPS);
 	assert_true(p.skip == 4 * MATCH_WINDOW_MIN && p.window == MATCH_WINDOW_MIN);
 	match_pace_judge(&p, 64u * BLOCK, NS_PER_MS, GBPS);
-	assert_true(p.skip == 0 && p.window == 2 * MATCH_WINDOW_MIN);
+	assert_true(p.skip == 0 && p.window == MATCH_WINDOW_GROWTH * MATCH_WINDOW_MIN);
 	for (i = 0; i < 40; i++)
 		match_pace_judge(&p, 64u * BLOCK, NS_PER_MS, GBPS);
 	assert_int_equal(p.window, MATCH_WINDOW_MAX);
 	for (i = 0; i < 40; i++)
 		match_pace_judge(&p, 0, NS_PER_MS, GBPS);
 	assert_true(p.skip >= 1u << 31);
+}
+
+/* On a long path the next blocks are on their way while a window is compared: it is never idle. */
+static void the_path_is_busy_meanwhile(void **state)
+{
+	struct match_pace p = match_pace_begin(BLOCK, false);
+
+	(void)state;
+	match_pace_judge(&p, 0, 100 * NS_PER_MS, GBPS);
+	assert_in_range((uint64_t)p.skip * BLOCK, 12000000, 12500000);
+	match_pace_judge(&p, 0, 100 * NS_PER_MS, 1e30);
+	assert_true(p.skip >= UINT32_MAX / 2);
 }
 
 /* Bytes searched in vain while so much is received over a path of this rate, a MiB at a time. */
@@ -116,6 +128,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_is_compared_while_it_pays),
 		cmocka_unit_test(little_is_compared_in_vain),
+		cmocka_unit_test(the_path_is_busy_meanwhile),
 		cmocka_unit_test(a_search_is_paid_by_what_it_finds), cmocka_unit_test(it_recovers),
 	};
 	return cmocka_run_group_tests_name("engine/match_pace", tests, NULL, NULL);
