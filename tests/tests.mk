@@ -11,7 +11,7 @@ test_SCRIPTS := tests/test_run tests/layers tests/shape tests/docs tests/prose t
 	$(filter-out %.c %.h,$(wildcard $(foreach f,abi e2e hostile campaign trees,tests/$(f)/test_*))) \
 	$(addprefix tests/bench/advice/test_,report campaign_report campaign_steps)
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch patience)
-test_LIBRARIES := $(patsubst %,$(BUILD)/tests/e2e/%.so,other_clock slow names nocase sendfile no_direct late late_close deaf owners unfair busy fails)
+test_LIBRARIES := $(patsubst %,$(BUILD)/tests/e2e/%.so,other_clock slow names nocase sendfile no_direct late late_close deaf owners unfair busy fails dies)
 test_PROGRAMS := $(patsubst %,$(BUILD)/tests/%,hostile/hostile campaign/chaos bench/advice/report \
 	bench/advice/campaign_report e2e/spool trees/odd engine/replay)
 test_NEEDS = $(test_BINS) $(test_HELPERS) $(test_LIBRARIES) $(test_PROGRAMS)
@@ -172,11 +172,11 @@ objects: sources $(addsuffix .o,$(filter-out $(fuzz_BINS),$(test_BINS)) $(fuzz_T
 	$(test_HELPERS) $(test_PROGRAMS))
 
 # make check-long: run the suites of check-suites, campaigns, then all tests and the campaigns with sanitizers; takes hours
-# Plans 10,000 random overlays and compares hundreds with plain formulations, kills transfers 300 times and
+# Plans 10,000 random overlays and compares hundreds with plain formulations, kills transfers 400 times and
 # disturbs 500, takes 200 through rough weather, sends a million files, floods a server with unauthenticated
 # connections, compares advice with measured throughput, and prints the results. Then the same and all of make check, in its long form, with the
 # sanitizers of addresses and undefined behavior, and of threads. SAN=thread: only with these sanitizers.
-long_TESTS = $(BUILD)/tests/plan/long $(addprefix tests/,$(addprefix campaign/test_,kills movers chaos bounds crowd) \
+long_TESTS = $(BUILD)/tests/plan/long $(addprefix tests/,$(addprefix campaign/test_,kills changed movers chaos bounds crowd) \
 	$(addprefix hostile/test_,hostile local memory swaps strangers) \
 	$(addsuffix .sh,$(addprefix lab/test_,advise auto policer congestion yield striping links shared twopaths relays sources collect weather site)) \
 	bench/advice/test_campaign trees/test_differential)
