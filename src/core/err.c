@@ -107,7 +107,13 @@ int err_while(struct ptcp_err *e, int code, const char *fmt, ...)
 
 int err_nomem(struct ptcp_err *e)
 {
-	return err_set(e, PTCP_ENOMEM, "%s", ptcp_err_text(PTCP_ENOMEM));
+	if (e == NULL)
+		return PTCP_ENOMEM;
+	e->code = PTCP_ENOMEM;
+	e->sys = 0;
+	e->from_peer = false;
+	strcpy(e->msg, ptcp_err_text(PTCP_ENOMEM)); /* no formatting: callers prepare for a rare failure */
+	return PTCP_ENOMEM;
 }
 
 int err_from_errno(int sys)

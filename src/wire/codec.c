@@ -32,22 +32,22 @@ static void store_uint(void *p, unsigned size, uint64_t v)
 
 static uint8_t *write_uint(uint8_t *p, unsigned size, uint64_t v)
 {
-	unsigned i;
-
-	for (i = size; i-- > 0; v >>= 8)
-		p[i] = (uint8_t)v;
-	return p + size;
+	switch (size) {
+	case 1: return write_u8(p, (uint8_t)v);
+	case 2: return write_u16(p, (uint16_t)v);
+	case 4: return write_u32(p, (uint32_t)v);
+	default: return write_u64(p, v);
+	}
 }
 
 static uint64_t read_uint(struct reader *r, unsigned size)
 {
-	const uint8_t *p = read_bytes(r, size);
-	uint64_t v = 0;
-	unsigned i;
-
-	for (i = 0; p != NULL && i < size; i++)
-		v = v << 8 | p[i];
-	return v;
+	switch (size) {
+	case 1: return read_u8(r);
+	case 2: return read_u16(r);
+	case 4: return read_u32(r);
+	default: return read_u64(r);
+	}
 }
 
 static uint8_t *write_field(uint8_t *p, const struct wire_field *d, const uint8_t *f)
