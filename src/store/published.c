@@ -72,6 +72,7 @@ void published_examine(struct published *p, const struct dir *d, int at, const c
 {
 	size_t i, first = NAME_MAX, last = 0;
 	struct stat st;
+	bool other;
 
 	if (p == NULL || p->dev == dev)
 		return;
@@ -80,11 +81,14 @@ void published_examine(struct published *p, const struct dir *d, int at, const c
 			first = first == NAME_MAX ? i : first;
 			last = i;
 		}
-	if (first >= last) /* a directory may have another entry that differs in one letter, but not
-	                      three such entries */
+	if (first > last)
+		return;
+	other = find_other(d, at, name, 0, NAME_MAX, &st);
+	if (other && first == last) /* a directory may have another entry that differs in one letter, but not
+	                               three such entries */
 		return;
 	p->dev = dev;
-	p->ignores_case = find_other(d, at, name, 0, NAME_MAX, &st) && find_other(d, at, name, first, first, &st) &&
+	p->ignores_case = other && find_other(d, at, name, first, first, &st) &&
 	    find_other(d, at, name, last, last, &st);
 }
 

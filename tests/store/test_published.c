@@ -54,6 +54,22 @@ static void files(void **state)
 	assert_true(has("c", false));
 }
 
+/* Without an entry of the other case, one letter shows that case counts: then a file takes one record. */
+static void one_letter(void **state)
+{
+	(void)state;
+	make("b1");
+	make("B1");
+	make("a1");
+	published_add_name(&p, fx_root, "b1");
+	assert_int_equal(p.dev, 0);
+	assert_int_equal(p.now.n, 2);
+	published_add_name(&p, fx_root, "a1");
+	assert_int_not_equal(p.dev, 0);
+	assert_false(p.ignores_case);
+	assert_int_equal(p.now.n, 3);
+}
+
 /* Of a file with several names, one may be replaced: another keeps the file. */
 static void hard_links(void **state)
 {
@@ -170,6 +186,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(files, setup, teardown),
+		cmocka_unit_test_setup_teardown(one_letter, setup, teardown),
 		cmocka_unit_test_setup_teardown(hard_links, setup, teardown),
 		cmocka_unit_test_setup_teardown(sessions, setup, teardown),
 		cmocka_unit_test_setup_teardown(sources, setup, teardown),
