@@ -160,7 +160,7 @@ static int on_ack(struct engine *s, const struct wire_ack *f, struct ptcp_err *e
 
 static int on_entry(struct engine *s, const struct wire_entry *f, struct ptcp_err *e)
 {
-	return rcv_on_entry(s->rcv, f, frame_conn_payload(&s->conn), e);
+	return rcv_on_entry(s->rcv, f, e);
 }
 
 static int on_early_entry(void *engine, unsigned type, const void *undecoded, struct ptcp_err *e)

@@ -129,7 +129,7 @@ static int take_early(struct engine *s, struct ptcp_err *e)
 	while (r == 0 && !engine_over(s) && buf_len(&s->early) > 0 &&
 	    (r = wire_frame_next(&h, &in, (struct span){ buf_head(&s->early), buf_len(&s->early) }, e)) > 0) {
 		if ((r = wire_entry_decode(&f, in, e)) == 0)
-			r = rcv_on_entry(s->rcv, &f, in, e);
+			r = rcv_on_entry(s->rcv, &f, e);
 		buf_consume(&s->early, WIRE_HEADER_BYTES + h.length);
 	}
 	buf_fini(&s->early);

@@ -10,7 +10,7 @@
 #include "engine/receiver_impl.h"
 #include "wire/attrs.h"
 
-#define FRAMES_MAX_BYTES (16u << 20) /* waiting ENTRY frames */
+#define TEXTS_MAX_BYTES (16u << 20) /* names, targets and attributes of waiting entries */
 #define DEPTH_MAX 4200               /* nested directories: more than a walk reports */
 
 static const char no_directory[] = "its directory could not be made at the destination";
@@ -25,6 +25,7 @@ int rcv_new(struct rcv **out, const struct rcv_opts *o, struct outbox *outbox, s
 	if (r->o.max_entries > WIRE_SLOTS)
 		r->o.max_entries = WIRE_SLOTS;
 	r->out = outbox;
+	spares_init(&r->entries, r->o.memory, sizeof(struct rcv_entry), sizeof(struct rcv_entry));
 	list_init(&r->runnable);
 	list_init(&r->requesting);
 	*out = r;
@@ -45,12 +46,13 @@ bool rcv_is_new(const struct rcv *r, uint64_t id)
 	return id >> 16 > r->highest;
 }
 
-static void free_frame(struct rcv *r, struct rcv_entry *f)
+static void free_text(struct rcv *r, struct rcv_entry *f)
 {
-	if (f->frame != NULL)
-		r->frame_bytes -= f->frame_bytes;
-	memory_free(r->o.memory, f->frame, f->frame_bytes);
-	f->frame = NULL;
+	if (f->text != NULL)
+		r->text_bytes -= f->text_bytes;
+	if (f->text != f->small)
+		memory_free(r->o.memory, f->text, f->text_bytes);
+	f->text = NULL;
 }
 
 /* Frees an ended entry, once no child or hard link refers to it; LINKED entries leave their directory before. */
@@ -66,7 +68,7 @@ static void release(struct rcv *r, struct rcv_entry *f)
 			release(r, f->file);
 		}
 		if (f->names == 0)
-			memory_free(r->o.memory, f, sizeof *f);
+			spares_give(&r->entries, f);
 		f = parent;
 		if (f != NULL)
 			f->children--;
@@ -116,7 +118,7 @@ void rcv_end(struct rcv *r, struct rcv_entry *f, bool skipped, const struct ptcp
 	if (why != NULL && f->unsized && r->o.ops->beginning != NULL && rcv_beginning_bytes(f) > 0)
 		r->o.ops->beginning(r->o.arg, f->id, f->cookie, rcv_beginning_bytes(f));
 	rcv_bitmaps_free(r, f);
-	free_frame(r, f);
+	free_text(r, f);
 	f->ended = true;
 	f->lost = why != NULL;
 	if (f->cookie != NULL)
@@ -283,17 +285,13 @@ static void verdict(struct rcv *r, struct rcv_entry *f, enum rcv_prep v, uint64_
 static void prepare(struct rcv *r, struct rcv_entry *f)
 {
 	uint64_t *claimed = NULL;
-	struct wire_entry w;
 	struct ptcp_err why;
 	enum rcv_prep v;
 
 	f->state = PREPARING;
-	if (wire_entry_decode(&w, (struct span){ f->frame, f->frame_bytes }, &why) < 0)
-		v = RCV_REFUSE; /* impossible: decoded before */
-	else
-		v = r->o.ops->prepare(r->o.arg, f->id, &w,
-		    f->parent != NULL ? f->parent->cookie : NULL, &f->cookie, &claimed, &why);
-	free_frame(r, f);
+	v = r->o.ops->prepare(r->o.arg, f->id, &f->offer, f->parent != NULL ? f->parent->cookie : NULL, &f->cookie,
+	    &claimed, &why);
+	free_text(r, f);
 	verdict(r, f, v, claimed, &why);
 }
 
@@ -352,18 +350,42 @@ void rcv_not_linked(struct rcv *r, uint64_t id)
 
 /* ---- New entries ---- */
 
-static struct rcv_entry *entry_new(struct rcv *r, const struct wire_entry *w, const struct wire_attrs *attrs,
-    struct span in, struct ptcp_err *e)
-{
-	struct rcv_entry *f = memory_calloc(r->o.memory, sizeof *f, e);
+static size_t text_bytes(const struct wire_entry *w) { return w->name.n + w->target.n + w->attrs.n; }
 
-	if (f == NULL || (f->frame = memory_realloc(r->o.memory, NULL, 0, in.n, e)) == NULL) {
-		memory_free(r->o.memory, f, sizeof *f);
+static void keep(struct span *s, uint8_t **at)
+{
+	uint8_t *p = *at;
+
+	if (s->n > 0)
+		memcpy(p, s->p, s->n);
+	s->p = p;
+	*at += s->n;
+}
+
+/* The frame is gone when the entry is prepared. */
+static void keep_offer(struct rcv *r, struct rcv_entry *f, const struct wire_entry *w)
+{
+	uint8_t *at = f->text;
+
+	f->offer = *w;
+	keep(&f->offer.name, &at);
+	keep(&f->offer.target, &at);
+	keep(&f->offer.attrs, &at);
+	f->text_bytes = text_bytes(w);
+	r->text_bytes += f->text_bytes;
+}
+
+static struct rcv_entry *entry_new(struct rcv *r, const struct wire_entry *w, const struct wire_attrs *attrs,
+    struct ptcp_err *e)
+{
+	struct rcv_entry *f = spares_take(&r->entries, e);
+
+	if (f == NULL || (f->text = text_bytes(w) <= sizeof f->small ? f->small :
+	    memory_realloc(r->o.memory, NULL, 0, text_bytes(w), e)) == NULL) {
+		spares_give(&r->entries, f);
 		return NULL;
 	}
-	r->frame_bytes += in.n;
-	memcpy(f->frame, in.p, in.n);
-	f->frame_bytes = in.n;
+	keep_offer(r, f, w);
 	f->id = w->id;
 	f->type = w->type;
 	f->size_bytes = w->size_bytes;
@@ -386,7 +408,7 @@ static uint64_t path_bytes(const struct rcv_entry *parent, const struct wire_ent
 	return (parent != NULL ? parent->path_bytes + 1 : 0) + w->name.n;
 }
 
-static void new_entry(struct rcv *r, const struct wire_entry *w, struct span in)
+static void new_entry(struct rcv *r, const struct wire_entry *w)
 {
 	struct rcv_entry *parent = w->parent != 0 ? rcv_find(r, w->parent) : NULL, *f;
 	struct wire_attrs attrs = { 0 };
@@ -405,11 +427,11 @@ static void new_entry(struct rcv *r, const struct wire_entry *w, struct span in)
 		answer(r, w->id, WIRE_NO_LINK);
 		return;
 	}
-	if (r->frame_bytes + in.n > FRAMES_MAX_BYTES) {
+	if (r->text_bytes + text_bytes(w) > TEXTS_MAX_BYTES) {
 		refuse(r, w, PTCP_ENOMEM, "too many entries wait for their directories at the receiver");
 		return;
 	}
-	if ((f = entry_new(r, w, &attrs, in, &why)) == NULL) {
+	if ((f = entry_new(r, w, &attrs, &why)) == NULL) {
 		refuse(r, w, PTCP_ENOMEM, why.msg);
 		return;
 	}
@@ -467,7 +489,7 @@ static bool links_ok(struct rcv *r, const struct wire_entry *w)
 	return f != NULL ? wire_may_be_linked(f->type) : !rcv_is_new(r, a.link_id);
 }
 
-int rcv_on_entry(struct rcv *r, const struct wire_entry *w, struct span in, struct ptcp_err *e)
+int rcv_on_entry(struct rcv *r, const struct wire_entry *w, struct ptcp_err *e)
 {
 	if (w->type == WIRE_DIR_END)
 		return on_dir_end(r, w, e);
@@ -475,7 +497,7 @@ int rcv_on_entry(struct rcv *r, const struct wire_entry *w, struct span in, stru
 	    !rcv_is_new(r, w->id) || (w->parent != 0 && !parent_ok(r, w->parent)) || !links_ok(r, w))
 		return rcv_violation("ENTRY", e);
 	r->highest = w->id >> 16;
-	new_entry(r, w, in);
+	new_entry(r, w);
 	return 0;
 }
 
@@ -499,6 +521,7 @@ void rcv_free(struct rcv *r)
 	if (r == NULL)
 		return;
 	rcv_drop(r);
+	spares_fini(&r->entries);
 	memory_free(r->o.memory, r, sizeof *r);
 }
 

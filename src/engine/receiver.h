@@ -96,8 +96,7 @@ void rcv_free(struct rcv *r); /* NULL is fine */
 void rcv_drop(struct rcv *r);
 
 /* Frames of the sender; PTCP_EPROTO for a violation. */
-/* `in` is the encoded payload. */
-int rcv_on_entry(struct rcv *r, const struct wire_entry *w, struct span in, struct ptcp_err *e);
+int rcv_on_entry(struct rcv *r, const struct wire_entry *w, struct ptcp_err *e);
 int rcv_on_file_end(struct rcv *r, const struct wire_file_end *w, struct ptcp_err *e);
 int rcv_on_size(struct rcv *r, const struct wire_size *w, struct ptcp_err *e);
 int rcv_on_hole(struct rcv *r, const struct wire_blocks *b, struct ptcp_err *e);

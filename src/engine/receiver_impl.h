@@ -4,6 +4,7 @@
 
 #include "core/bitmap.h"
 #include "core/list.h"
+#include "core/spares.h"
 #include "engine/receiver.h"
 #include "engine/tape.h"
 #include "wire/block.h"
@@ -29,8 +30,10 @@ struct rcv_entry {
 	struct rcv_entry *file;   /* the LINKED entry of a HARDLINK; NULL: was complete already */
 	struct list waiting;      /* member of the waiters of the directory or file, of runnable, later of requesting */
 	struct list waiters;      /* children that wait for a directory; hard links that wait for a file or link */
-	uint8_t *frame;           /* the ENTRY, until prepared */
-	size_t frame_bytes;
+	struct wire_entry offer;  /* the ENTRY, until prepared; borrows from `text` */
+	uint8_t *text;            /* `small`, or memory of its own; NULL: prepared */
+	size_t text_bytes;
+	uint8_t small[64];        /* most names, without attributes */
 	struct wire_grid grid;
 	uint32_t n_blocks, n_done;
 	uint64_t *done, few;      /* bitmap; in `few` up to 64 blocks */
@@ -61,7 +64,8 @@ struct rcv {
 	struct list requesting;   /* files with missing blocks to request */
 	uint64_t requested;       /* blocks, of all files */
 	bool needs_wait;          /* an entry waits for the outbox */
-	uint64_t bitmap_bytes, frame_bytes;
+	uint64_t bitmap_bytes, text_bytes;
+	struct spares entries;    /* memory of ended entries */
 	uint64_t linked_bytes;    /* costs of all LINKED entries */
 	struct rcv_stats stats;
 };

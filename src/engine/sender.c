@@ -34,6 +34,7 @@ int snd_new(struct snd **out, const struct snd_opts *o, struct outbox *outbox, s
 	s->o = *o;
 	s->out = outbox;
 	add_slots(s, 0, WIRE_EARLY_ENTRIES);
+	spares_init(&s->entries, o->memory, sizeof(struct snd_entry), sizeof(struct snd_entry));
 	list_init(&s->all);
 	list_init(&s->ready);
 	list_init(&s->unmapped);
@@ -80,7 +81,7 @@ static void entry_free(struct snd *s, struct snd_entry *f)
 	snd_ranges_fini(s, &f->again);
 	snd_ranges_fini(s, &f->split);
 	free(f->why);
-	memory_free(s->o.memory, f, sizeof *f);
+	spares_give(&s->entries, f);
 }
 
 static void report_ended(struct snd *s, struct snd_entry *f, enum snd_fate fate,
@@ -172,6 +173,7 @@ void snd_free(struct snd *s)
 	snd_drop(s);
 	snd_lanes_free(s);
 	inflights_fini(&s->flights);
+	spares_fini(&s->entries);
 	free(s->stack);
 	memory_free(s->o.memory, s, sizeof *s);
 }
@@ -242,7 +244,7 @@ static struct snd_entry *entry_new(struct snd *s, const struct wire_entry *f, st
 		err_nomem(e);
 		return NULL;
 	}
-	if ((n = memory_calloc(s->o.memory, sizeof *n, e)) == NULL)
+	if ((n = spares_take(&s->entries, e)) == NULL)
 		return NULL;
 	n->cookie = cookie;
 	set_shape(s, n, f);

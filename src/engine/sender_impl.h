@@ -4,6 +4,7 @@
 #define ENGINE_SENDER_IMPL_H
 
 #include "core/bitmap.h"
+#include "core/spares.h"
 #include "engine/inflight.h"
 #include "engine/sender.h"
 #include "engine/tape.h"
@@ -75,6 +76,7 @@ struct snd {
 	struct snd_terms terms;
 	size_t early_bytes;             /* size of the frames of early entries */
 	struct outbox *out;
+	struct spares entries;          /* memory of ended entries */
 	struct snd_entry *slot[WIRE_SLOTS];
 	uint16_t spare[WIRE_SLOTS];
 	unsigned n_spare;

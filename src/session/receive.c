@@ -35,6 +35,7 @@ int session_receive_into(struct session *sess, struct destination *place, struct
 	r->rules.flags = flags & RULES_ALL & ~(uint32_t)((flags & WIRE_OPEN_VERIFY) == 0 ? RULE_CHECKSUM : 0);
 	r->rules.window_s = engine_open(sess->engine)->modify_window_s;
 	r->session = sess;
+	spares_init(&r->entries, sess->o.memory, sizeof(struct receive_entry), RECEIVE_ENTRY_BYTES);
 	r->last = &r->first;
 	r->closing.last = &r->closing.first;
 	r->fd_last = &r->fd_first;
@@ -85,6 +86,7 @@ void receive_free(struct session *sess)
 	references_free(sess->receive->references);
 	destination_fini(&sess->receive->place);
 	owners_free(sess->receive->owners);
+	spares_fini(&sess->receive->entries);
 	memory_free(sess->o.memory, sess->receive, sizeof *sess->receive);
 	sess->receive = NULL;
 }

@@ -17,13 +17,7 @@
 
 struct receive_entry *receive_entry_calloc(struct session *sess, struct ptcp_err *e)
 {
-	struct receive_entry *t = NULL;
-
-	if (memory_charge(sess->o.memory, RECEIVE_ENTRY_BYTES, e) == 0 && (t = calloc(1, sizeof *t)) == NULL) {
-		memory_release(sess->o.memory, RECEIVE_ENTRY_BYTES);
-		err_nomem(e);
-	}
-	return t;
+	return spares_take(&sess->receive->entries, e);
 }
 
 void receive_entry_free(struct session *sess, struct receive_entry *t)
@@ -40,8 +34,7 @@ void receive_entry_free(struct session *sess, struct receive_entry *t)
 	xattrs_fini(&t->xattrs);
 	free(t->existing.claimed);
 	receive_match_fini(sess, t);
-	memory_release(sess->o.memory, RECEIVE_ENTRY_BYTES);
-	free(t);
+	spares_give(&sess->receive->entries, t);
 }
 
 /* ---- Entries ---- */

@@ -4,6 +4,7 @@
 #define SESSION_RECEIVE_IMPL_H
 
 #include "conn/io_call.h"
+#include "core/spares.h"
 #include "core/text.h"
 #include "engine/linked_files.h"
 #include "engine/match_pace.h"
@@ -127,8 +128,8 @@ struct receive_side {
 	struct store_rules rules;         /* about what exists */
 	struct store_match match;         /* the only version to replace, of the destination */
 	const char *only_new;       /* the client who may only add files, by rules.write_once; NULL: any session */
-	bool told_copies;           /* both users know that hard links become copies */
 	struct {
+		bool copies;                   /* both users know that hard links become copies */
 		const struct file_system *of[8]; /* reported file systems */
 		unsigned n;
 	} told;
@@ -142,6 +143,7 @@ struct receive_side {
 	struct references *references; /* older copies of the files; NULL: none */
 	struct linked_files linked;
 	enum store_sync sync;
+	struct spares entries;      /* memory of ended entries */
 	struct receive_entry *first, **last;         /* queue */
 	struct receive_entry *fd_first, **fd_last;   /* queue for descriptors */
 	unsigned fds, fds_low;      /* reserved for files; the second queue is served when they fall to fds_low */

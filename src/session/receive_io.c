@@ -51,12 +51,19 @@ static void finish_dir(struct receive_entry *t, struct dir *d)
 	t->lacking = t->result > 0;
 }
 
-/* File systems are tried before the first attribute is refused, and before the first time is compared. */
-static void examine(struct receive_entry *t)
+/* File systems are tried before the first attribute is refused, and before the first time is compared. `last` is the
+ * previously examined entry of the batch: most have the same directory. */
+static void examine(struct receive_entry *t, const struct receive_entry **last)
 {
-	if (t->dir != NULL && !t->dry_run && (t->work == WORK_RESUME || t->work == WORK_REFRESH ||
-	    (t->work >= WORK_COMMIT && t->work <= WORK_END)))
-		t->on = file_system_tried(t->work == WORK_FINISH_DIR ? t->self : t->dir);
+	if (t->dir == NULL || t->dry_run || (t->work != WORK_RESUME && t->work != WORK_REFRESH &&
+	    (t->work < WORK_COMMIT || t->work > WORK_END)))
+		return;
+	if (t->work == WORK_FINISH_DIR) {
+		t->on = file_system_tried(t->self);
+		return;
+	}
+	t->on = *last != NULL && (*last)->dir == t->dir ? (*last)->on : file_system_tried(t->dir);
+	*last = t;
 }
 
 static void look(struct receive_entry *t)
@@ -69,7 +76,6 @@ static void look(struct receive_entry *t)
 static void do_work(struct receive_entry *t)
 {
 	t->result = 0;
-	examine(t);
 	switch (t->work) {
 	case WORK_NONE:
 	case WORK_COMMIT:
@@ -203,12 +209,14 @@ static void check_named(struct receive_side *r)
 static void run_batch(struct io_call *k)
 {
 	struct receive_side *r = CONTAINER_OF(k, struct receive_side, call);
+	const struct receive_entry *last = NULL;
 	struct receive_entry *t;
 	struct ptcp_err why;
 
 	backup_begin(r->backup, r->named);
 	references_begin(r->references, r->named);
 	for (t = r->batch; t != NULL; t = t->next) {
+		examine(t, &last);
 		do_work(t);
 		if (t->same || t->work == WORK_DRY_DIR || t->work == WORK_DRY_FILE)
 			published_add_name(t->meta.published, t->dir, t->name);
@@ -395,12 +403,12 @@ static void tell_copies(struct session *sess, struct receive_entry *t)
 {
 	char text[sizeof t->why.msg];
 
-	if (!sess->receive->told_copies && !(t->on != NULL && file_system_lacks(t->on, ABILITY_HARD_LINKS))) {
+	if (!sess->receive->told.copies && !(t->on != NULL && file_system_lacks(t->on, ABILITY_HARD_LINKS))) {
 		snprintf(text, sizeof text, "cannot be a hard link (%s): sent as a file, like others after it",
 		    strerror(t->why.sys));
 		warn(sess, t, text);
 	}
-	sess->receive->told_copies = true;
+	sess->receive->told.copies = true;
 }
 
 /* Takes the claims. Without memory for matching, the file is received from scratch. */

@@ -120,7 +120,8 @@ void receive_match_fini(struct session *sess, struct receive_entry *t)
 {
 	match_free(sess, t);
 	free(t->existing.candidates);
-	memory_release(sess->o.memory, t->match_bytes);
+	if (t->match_bytes > 0)
+		memory_release(sess->o.memory, t->match_bytes);
 }
 
 /* ---- Requests ---- */
