@@ -16,6 +16,7 @@
 #include "cli/show/json.h"
 #include "core/err.h"
 #include "core/fd.h"
+#include "core/prometheus.h"
 #include "core/units.h"
 
 #define INTERVAL_NS (5 * NS_PER_S) /* time between updates of the metrics */
@@ -126,7 +127,7 @@ static int publish(struct serving *v, struct ptcp_err *e)
 {
 	update_metrics(v);
 	systemd_notify("STATUS=%u sessions, %u streams", v->metrics.stats.sessions_now, v->metrics.stats.streams_now);
-	return v->a->metrics != NULL ? metrics_write(v->a->metrics, &v->metrics, e) : 0;
+	return v->a->metrics != NULL ? prometheus_write(v->a->metrics, metrics_print, &v->metrics, e) : 0;
 }
 
 /* Publishes, and logs the first of successive failures. */

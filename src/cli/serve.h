@@ -66,11 +66,7 @@ void metrics_add(struct metrics *m, const struct ptcp_server_record *r);
 
 void metrics_update(struct metrics *m, struct ptcp_server *s);
 
-/* Replaces `path`, readable by all, in the text format 0.0.4 of Prometheus, for the textfile collector of the
- * node exporter. PTCP_ECONFIG. */
-int metrics_write(const char *path, struct metrics *m, struct ptcp_err *e);
-
-/* The same text; `m` is a struct metrics. */
+/* Writes the text for Prometheus; `m` is a struct metrics. */
 void metrics_print(FILE *f, void *m);
 
 void metrics_log_state(const struct metrics *m);

@@ -64,6 +64,7 @@ void queue_task_fini(struct queue_task *t)
 	free(t->directory);
 	free(t->on_success);
 	free(t->on_failure);
+	free(t->on_overdue);
 	*t = (struct queue_task){ .priority = 0 };
 }
 
@@ -78,6 +79,7 @@ static const struct task_field {
 	FIELD("source", TASK_TEXTS, sources), FIELD("option", TASK_TEXTS, options), FIELD("after", TASK_TEXTS, after),
 	FIELD("destination", TASK_TEXT, destination), FIELD("pairs", TASK_TEXT, pairs),
 	FIELD("on-success", TASK_TEXT, on_success), FIELD("on-failure", TASK_TEXT, on_failure),
+	FIELD("on-overdue", TASK_TEXT, on_overdue),
 	FIELD("directory", TASK_TEXT, directory), FIELD("priority", TASK_INT, priority),
 	FIELD("start", TASK_TIME, start_s), FIELD("deadline", TASK_TIME, deadline_s),
 	FIELD("retries", TASK_INT, retries),
@@ -214,6 +216,7 @@ static int apply_add(struct job_queue *q, const char *name, struct queue_task *t
 	queue_task_fini(&j->task);
 	j->task = *t;
 	j->state = QUEUE_WAITING;
+	j->alerted = false;
 	j->tries = 0;
 	j->again_s = 0;
 	j->prepared = false;
@@ -389,6 +392,10 @@ int queue_apply(struct job_queue *q, const char *word, char *fields, struct ptcp
 		return err_set(e, PTCP_ECONFIG, "a record about an unknown job (restore the journal)");
 	if (strcmp(word, "end") == 0)
 		return apply_end(j, &f.ended, f.at_s, q->since_s, e);
+	if (strcmp(word, "overdue") == 0) {
+		j->alerted = true;
+		return 0;
+	}
 	if (strcmp(word, "begin") == 0) {
 		j->state = QUEUE_RUNNING;
 		j->begun_s = f.at_s;
@@ -418,6 +425,11 @@ void queue_write_order(struct queue_record *r, const char *word, const char *nam
 	queue_record_add(r, "name", name);
 	queue_record_number(r, "at", now_s);
 	queue_record_seal(r);
+}
+
+void queue_write_overdue(struct queue_record *r, const char *name, int64_t now_s)
+{
+	queue_write_order(r, "overdue", name, now_s);
 }
 
 void queue_write_begin(struct queue_record *r, const char *name, int64_t now_s)

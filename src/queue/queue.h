@@ -25,7 +25,7 @@ struct queue_task {
 	char *destination;
 	char *pairs;     /* list of sources and destinations, instead of both above; or NULL */
 	char *directory; /* relative paths begin here */
-	char *on_success, *on_failure; /* commands for the shell, run after the end of the job; or NULL */
+	char *on_success, *on_failure, *on_overdue; /* commands for the shell, run after these events; or NULL */
 	int priority;    /* higher ones first */
 	int64_t start_s; /* not before; 0: at once */
 	int64_t deadline_s; /* time by which the job is to be done; 0: none */
@@ -48,6 +48,7 @@ struct queue_job {
 	struct queue_task task;
 	enum queue_state state;
 	bool paused;
+	bool alerted; /* the command for overdue jobs was run */
 	int64_t begun_s, ended_s, again_s; /* again_s: not before, after a failure */
 	unsigned tries;      /* failures in succession */
 	unsigned turns;      /* processes that have done a part of a list of pairs */
@@ -83,6 +84,8 @@ int queue_apply(struct job_queue *q, const char *word, char *fields, struct ptcp
 void queue_write_add(struct queue_record *r, const char *name, const struct queue_task *t, int64_t now_s);
 /* Writes an order: "pause", "resume", "cancel" or "retry"; without effect on jobs in other states. */
 void queue_write_order(struct queue_record *r, const char *word, const char *name, int64_t now_s);
+/* Writes that the command for overdue jobs is run. */
+void queue_write_overdue(struct queue_record *r, const char *name, int64_t now_s);
 void queue_write_begin(struct queue_record *r, const char *name, int64_t now_s);
 
 /* Ends of processes, and their words in the record "end". */

@@ -14,7 +14,7 @@ enum { JOBS_MAX = 100000, TEXTS_MAX = 10000, PRIORITY_MAX = 1000, RETRIES_MAX = 
 
 /* A job before the conversion of values. */
 struct raw {
-	char *name, *destination, *pairs, *start, *deadline, *on_success, *on_failure;
+	char *name, *destination, *pairs, *start, *deadline, *on_success, *on_failure, *on_overdue;
 	int source, sources, options, after, priority, retries; /* nodes; -1: not given */
 };
 
@@ -32,6 +32,7 @@ static const struct conf_field fields[] = {
 	{ "deadline", CONF_TEXT, AT(deadline), 0 },
 	{ "on_success", CONF_TEXT, AT(on_success), 0 },
 	{ "on_failure", CONF_TEXT, AT(on_failure), 0 },
+	{ "on_overdue", CONF_TEXT, AT(on_overdue), 0 },
 	{ "retries", CONF_NODE, AT(retries), 0 },
 	{ .key = NULL },
 };
@@ -46,6 +47,7 @@ static void raw_fini(struct raw *w)
 	free(w->deadline);
 	free(w->on_success);
 	free(w->on_failure);
+	free(w->on_overdue);
 }
 
 /* A text, or a list of texts. */
@@ -155,6 +157,7 @@ static int convert(struct queue_file_job *j, struct raw *w, const struct conf_do
 	t->pairs = take(&w->pairs);
 	t->on_success = take(&w->on_success);
 	t->on_failure = take(&w->on_failure);
+	t->on_overdue = take(&w->on_overdue);
 	if ((r = read_texts(&t->sources, d, w->source, "source", e)) < 0 ||
 	    (r = read_texts(&t->sources, d, w->sources, "sources", e)) < 0 ||
 	    (r = read_texts(&t->after, d, w->after, "after", e)) < 0 ||

@@ -6,7 +6,7 @@
 #include "core/text.h"
 #include "core/units.h"
 
-enum { ROWS_MAX = 100, CELL_BYTES = 512 }; /* rows of a section: more are no page */
+enum { ROWS_MAX = 100, CELL_BYTES = 512 }; /* rows of a section */
 
 struct page {
 	FILE *f;
@@ -45,7 +45,7 @@ void queue_state_text(FILE *f, const struct job_queue *q, const struct queue_job
 		fprintf(f, ", overdue since %s", queue_moment(at, j->task.deadline_s));
 }
 
-/* ---- Sections: what needs somebody is first ---- */
+/* ---- Sections: problems first ---- */
 
 enum { SECTION_FAILED, SECTION_OPEN, SECTION_DONE, SECTION_CANCELLED, N_SECTIONS };
 static const char *const titles[N_SECTIONS] = { "Failed", "Open", "Done", "Cancelled" };

@@ -11,7 +11,7 @@ const char *queue_moment(char out[32], int64_t at_s);
 /* Writes "waiting after other", "waiting, start at ..", "done". */
 void queue_state_text(FILE *f, const struct job_queue *q, const struct queue_job *j, int64_t now_s);
 
-/* Whether a job belongs on the page: not those that were done or cancelled before q->since_s. */
+/* Whether a job belongs on the page: done and cancelled jobs do if they ended since q->since_s. */
 bool queue_is_reported(const struct job_queue *q, const struct queue_job *j);
 struct queue_totals {
 	size_t state[QUEUE_CANCELLED + 1], overdue; /* jobs on the page */

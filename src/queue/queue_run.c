@@ -406,7 +406,34 @@ static void stop_ordered(struct queue_run *r)
 		}
 }
 
-/* The next time that releases a job. */
+/* The deadline of a job that is not over; 0: none, or told. */
+static int64_t next_deadline(const struct queue_job *j)
+{
+	return j->alerted || j->state == QUEUE_DONE || j->state == QUEUE_CANCELLED ? 0 : j->task.deadline_s;
+}
+
+/* Tells which jobs have become overdue. False: not yet. */
+static bool alert(struct queue_run *r, int64_t now_s)
+{
+	struct ptcp_err e = { .code = 0 };
+	size_t i;
+
+	for (i = 0; i < r->q->n; i++) {
+		struct queue_job *j = r->q->job[i];
+
+		if (next_deadline(j) == 0 || !queue_is_overdue(j, now_s))
+			continue;
+		if (lock(r, &e) < 0)
+			return false;
+		queue_write_overdue(&r->record, j->name, now_s);
+		if (commit(r, &e) < 0)
+			return false;
+		r->w.overdue(r->w.arg, j);
+	}
+	return true;
+}
+
+/* The next time that releases a job, or makes one overdue. */
 static int64_t next_time(const struct queue_run *r, int64_t now_s)
 {
 	int64_t at_s = INT64_MAX, start_s, again_s;
@@ -419,6 +446,8 @@ static int64_t next_time(const struct queue_run *r, int64_t now_s)
 		start_s = held != NULL && strcmp(held, "start") == 0 ? j->task.start_s : INT64_MAX;
 		again_s = held != NULL && strcmp(held, "retry") == 0 ? j->again_s : INT64_MAX;
 		at_s = start_s < at_s ? start_s : again_s < at_s ? again_s : at_s;
+		if (next_deadline(j) > now_s && next_deadline(j) < at_s)
+			at_s = next_deadline(j) + 1;
 	}
 	for (i = 0; i < r->n_silences; i++)
 		if (r->silence[i].until_s > now_s && r->silence[i].until_s < at_s)
@@ -432,7 +461,7 @@ int64_t queue_run_step(struct queue_run *r, int64_t now_s)
 	struct queue_job *j;
 
 	stop_ordered(r);
-	if (!recover(r, now_s) || !record_ends(r, now_s))
+	if (!recover(r, now_s) || !record_ends(r, now_s) || !alert(r, now_s))
 		return now_s + RECORD_PAUSE_S;
 	while (!r->stopping && (s = slot_of(r, NULL)) != NULL && (j = pick(r, now_s)) != NULL)
 		if (!begin(r, j, s, now_s))

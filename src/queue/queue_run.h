@@ -41,6 +41,8 @@ struct queue_world {
 	int (*record)(void *arg, const struct queue_record *r, struct ptcp_err *e);
 	/* Tells the user: a job has changed. */
 	void (*changed)(void *arg, const struct queue_job *j);
+	/* A job has become overdue. */
+	void (*overdue)(void *arg, const struct queue_job *j);
 	/* Tells the user: records cannot be written, or (NULL) can again. */
 	void (*trouble)(void *arg, const struct ptcp_err *e);
 	void *arg;

@@ -42,7 +42,7 @@ static void good(void **state)
 	if (read_text(&f, "jobs:\n"
 	    "  - name: nightly\n    source: [/data/run7/, /data/run8/]\n    destination: ptcp://archive/run7/\n"
 	    "    options: {streams: 4, delete: true, checksum: false, exclude: ['*.tmp', core]}\n"
-	    "    priority: 5\n    on_failure: mail -s failed x@y\n"
+	    "    priority: 5\n    on_failure: mail -s failed x@y\n    on_overdue: page me\n"
 	    "    after: [other]\n    start: 22:00\n    deadline: 08:00\n    retries: 3\n"
 	    "  - name: other\n    sources: /x\n    destination: h:y\n"
 	    "  - {name: list, pairs: pairs.txt, after: other, priority: -1}\n", &e) < 0)
@@ -60,6 +60,7 @@ static void good(void **state)
 	assert_string_equal(t->options.of[3], "exclude=core");
 	assert_string_equal(t->on_failure, "mail -s failed x@y");
 	assert_null(t->on_success);
+	assert_string_equal(t->on_overdue, "page me");
 	assert_int_equal(t->priority, 5);
 	assert_int_equal(t->retries, 3);
 	assert_string_equal(t->after.of[0], "other");

@@ -192,7 +192,7 @@ static void advance(struct sim *s, int64_t wake_s)
 static void boot(struct sim *s)
 {
 	const struct queue_world w = { sim_prepare, sim_start, sim_stop, NULL, sim_lock, sim_record, sim_changed,
-	    sim_trouble, s };
+	    sim_changed, sim_trouble, s };
 	struct ptcp_err e;
 
 	s->killed = s->told = false;
@@ -394,11 +394,12 @@ static int desk_record(void *arg, const struct queue_record *r, struct ptcp_err 
 
 static void desk_trouble(void *arg, const struct ptcp_err *e) { ((struct desk *)arg)->told = e != NULL; }
 
+static void desk_overdue(void *arg, const struct queue_job *j) { note(arg, "!", j->name); }
+
 static void desk_open(struct desk *d, unsigned at_once)
 {
 	const struct queue_world w = { desk_prepare, desk_start, desk_stop, desk_skip, desk_lock, desk_record,
-	    sim_changed,
-		desk_trouble, d };
+	    sim_changed, desk_overdue, desk_trouble, d };
 	struct ptcp_err e;
 
 	memset(d, 0, sizeof *d);
@@ -499,6 +500,38 @@ static void failures(void **state)
 	queue_run_step(d.run, again_s);
 	desk_ended(&d, "a", QUEUE_WRONG, 0, true, again_s);
 	assert_int_equal(state_of(&d, "a"), QUEUE_FAILED); /* would fail again */
+	desk_close(&d);
+}
+
+/* Each overdue job is told once, also by the next run, and not if the record cannot be written. */
+static void overdue_once(void **state)
+{
+	struct desk d;
+
+	(void)state;
+	desk_open(&d, 1);
+	desk_add(&d, "a", "h", NULL, 0, false);
+	desk_add(&d, "b", "h", NULL, 0, false);
+	desk_add(&d, "c", "k", "b", 0, false);
+	d.q.job[0]->task.deadline_s = d.q.job[1]->task.deadline_s = 150;
+	assert_int_equal(queue_run_step(d.run, 100), 151);
+	assert_string_equal(d.log, "a");
+	queue_run_step(d.run, 150);
+	assert_string_equal(d.log, "a");
+	d.full = true;
+	queue_run_step(d.run, 151);
+	assert_true(d.told);
+	assert_string_equal(d.log, "a");
+	d.full = false;
+	queue_run_step(d.run, 156);
+	assert_false(d.told);
+	queue_run_step(d.run, 160);
+	assert_string_equal(d.log, "a !a !b");
+	desk_ended(&d, "a", QUEUE_FINE, 0, true, 160);
+	desk_order(&d, "cancel", "b");
+	queue_run_step(d.run, 170);
+	assert_string_equal(d.log, "a !a !b");
+	assert_true(queue_is_overdue(d.q.job[0], 170) && d.q.job[0]->alerted && !d.q.job[2]->alerted);
 	desk_close(&d);
 }
 
@@ -722,6 +755,7 @@ int main(void)
 		cmocka_unit_test(order_of_jobs),
 		cmocka_unit_test(failures),
 		cmocka_unit_test(counts_since_a_time),
+		cmocka_unit_test(overdue_once),
 		cmocka_unit_test(clock_put_back),
 		cmocka_unit_test(dead_host),
 		cmocka_unit_test(orders),

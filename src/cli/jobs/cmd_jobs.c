@@ -14,6 +14,7 @@
 #include "cli/show/json.h"
 #include "cli/show/terminal.h"
 #include "core/err.h"
+#include "core/prometheus.h"
 #include "core/text.h"
 #include "core/units.h"
 #include "queue/queue_report.h"
@@ -141,7 +142,8 @@ static int task_of(struct queue_task *t, const struct jobs_args *a, size_t n, ch
 	if ((n > 0 && (t->destination = strdup(operands[n - 1])) == NULL) ||
 	    (a->pairs != NULL && (t->pairs = strdup(a->pairs)) == NULL) ||
 	    (a->on_success != NULL && (t->on_success = strdup(a->on_success)) == NULL) ||
-	    (a->on_failure != NULL && (t->on_failure = strdup(a->on_failure)) == NULL))
+	    (a->on_failure != NULL && (t->on_failure = strdup(a->on_failure)) == NULL) ||
+	    (a->on_overdue != NULL && (t->on_overdue = strdup(a->on_overdue)) == NULL))
 		return err_nomem(e);
 	if (getcwd(cwd, sizeof cwd) == NULL)
 		return err_sys(e, PTCP_EIO, "the current directory has no path");
@@ -351,7 +353,8 @@ static int act(struct jobs *s, const struct jobs_args *a, const char *action, si
 	if ((r = queue_journal_follow(&s->journal, &s->queue, e)) < 0)
 		return r;
 	if (strcmp(action, "status") == 0)
-		return status(s, n, operands, e);
+		return (r = status(s, n, operands, e)) < 0 || a->metrics == NULL ? r :
+		    prometheus_write(a->metrics, jobs_metrics, s, e);
 	if (strcmp(action, "report") == 0)
 		return jobs_report(s, a->html), 0;
 	if (!makes)
@@ -393,6 +396,8 @@ static const struct opt run_options[] = {
 	{ "at-once", 0, "N", "at most N transfers at once for each pair of hosts, and each local disk (default: 2)",
 	    opt_unsigned, AT(at_once), 1, 64 },
 	{ "stay", 0, NULL, "wait for further jobs when all are over", opt_true, AT(stay), 0, 0 },
+	{ "metrics-listen", 0, "ADDR:PORT", "answer Prometheus at http://ADDR:PORT/metrics, whoever asks", opt_text,
+	    AT(metrics_listen), 0, 0 },
 	{ .name = NULL },
 };
 static const struct opt add_options[] = {
@@ -403,13 +408,22 @@ static const struct opt add_options[] = {
 	    0 },
 	{ "priority", 0, "N", "jobs of higher priority begin first (default: 0)", opt_int, AT(priority), -1000, 1000 },
 	{ "after", 0, "NAME,..", "begin when these jobs are done", opt_texts_commas, AT(after), 0, 0 },
-	{ "on-success", 0, "COMMAND", "run COMMAND when the job is done, with its object on standard input", opt_text,
-	    AT(on_success), 0, 0 },
-	{ "on-failure", 0, "COMMAND", "run COMMAND when the job has failed for good", opt_text, AT(on_failure), 0, 0 },
 	{ "start", 0, "TIME", "begin at this time, such as 22:00", opt_text, AT(start), 0, 0 },
 	{ "deadline", 0, "TIME", "be done by this time, such as 08:00, or within 2h", opt_text, AT(deadline), 0, 0 },
 	{ "retries", 0, "N", "repetitions after failures in succession (default: 10)", opt_unsigned, AT(retries), 0,
 	    1000 },
+	{ .name = NULL },
+};
+/* With run: defaults for all jobs. */
+static const struct opt hook_options[] = {
+	{ "on-success", 0, "COMMAND", "run COMMAND when a job is done, with its object on standard input", opt_text,
+	    AT(on_success), 0, 0 },
+	{ "on-failure", 0, "COMMAND", "run COMMAND when a job has failed for good", opt_text, AT(on_failure), 0, 0 },
+	{ "on-overdue", 0, "COMMAND", "run COMMAND when a job misses its deadline", opt_text, AT(on_overdue), 0, 0 },
+	{ .name = NULL },
+};
+static const struct opt metrics_options[] = {
+	{ "metrics", 0, "FILE", "write Prometheus metrics of the queue to FILE", opt_text, AT(metrics), 0, 0 },
 	{ .name = NULL },
 };
 static const struct opt report_options[] = {
@@ -420,7 +434,9 @@ static const struct opt report_options[] = {
 };
 /* A title names the actions that take its options. */
 static const struct opt_group tables[] = { GROUP_OWN(jobs_options), GROUP_OF("Options of run", run_options),
-	GROUP_OF("Options of add", add_options), GROUP_OF("Options of report", report_options), GROUP_END };
+	GROUP_OF("Options of add", add_options), GROUP_OF("Options of run and add", hook_options),
+	GROUP_OF("Options of run and status", metrics_options), GROUP_OF("Options of report", report_options),
+	GROUP_END };
 
 static int check_options(const struct options_given *given, const char *action, struct ptcp_err *e)
 {

@@ -15,7 +15,9 @@ struct jobs_args {
 	unsigned at_once;
 	bool stay, json, quiet, html;
 	int64_t since_s;     /* jobs report */
-	const char *name, *pairs, *start, *deadline, *on_success, *on_failure; /* options of jobs add */
+	const char *name, *pairs, *start, *deadline; /* options of jobs add */
+	const char *on_success, *on_failure, *on_overdue; /* with jobs run: defaults for all jobs */
+	const char *metrics, *metrics_listen;
 	struct opt_texts options, after;
 	int priority;
 	unsigned retries;
@@ -41,6 +43,9 @@ void jobs_show(const struct jobs *s, const struct queue_job *j);
 
 /* Prints the report about the time since queue.since_s on stdout. */
 void jobs_report(const struct jobs *s, bool html);
+
+/* Writes the metrics of the queue for Prometheus; `s` is a struct jobs. */
+void jobs_metrics(FILE *f, void *s);
 
 /* "ptcp jobs carry PARENT DIRECTORY COMMAND ..", for processes of the queue: runs a command until the parent ends. */
 #define JOBS_CARRY "carry"

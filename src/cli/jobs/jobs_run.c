@@ -19,12 +19,14 @@
 #include "cli/hook.h"
 #include "cli/jobs/jobs_impl.h"
 #include "cli/jobs/jobs_process.h"
+#include "cli/metrics/scrape.h"
 #include "cli/process.h"
 #include "cli/show/json.h"
 #include "cli/show/terminal.h"
 #include "core/clock.h"
 #include "core/err.h"
 #include "core/fd.h"
+#include "core/prometheus.h"
 #include "core/text.h"
 #include "core/units.h"
 #include "queue/pair_list.h"
@@ -41,7 +43,11 @@ struct jobs_child {
 
 struct jobs_world {
 	struct jobs *s;
+	const struct jobs_args *a;
 	const char *program;
+	struct scrape *scrape; /* NULL: no --metrics-listen */
+	int64_t published_s;   /* time of the last metrics */
+	bool unpublished;      /* the last attempt has failed */
 	struct queue_run *run;
 	struct jobs_child child[QUEUE_PROCESSES_MAX];
 	struct { pid_t pid; char what[QUEUE_NAME_MAX + 32]; } hook[QUEUE_PROCESSES_MAX]; /* commands of ended jobs */
@@ -234,10 +240,10 @@ static void release(struct jobs_child *c)
 /* ---- Commands of ended jobs ---- */
 
 /* A killed run loses the commands of jobs with a recorded end. */
-static void start_hook(struct jobs_world *w, const struct queue_job *j)
+static void start_hook(struct jobs_world *w, const struct queue_job *j, const char *what, const char *own,
+    const char *of_run)
 {
-	bool good = j->state == QUEUE_DONE;
-	const char *command = good ? j->task.on_success : j->state == QUEUE_FAILED ? j->task.on_failure : NULL;
+	const char *command = own != NULL ? own : of_run;
 	json_t *object;
 	size_t i;
 	int r;
@@ -246,7 +252,7 @@ static void start_hook(struct jobs_world *w, const struct queue_job *j)
 		return;
 	for (i = 0; i < QUEUE_PROCESSES_MAX - 1 && w->hook[i].pid > 0; i++)
 		;
-	snprintf(w->hook[i].what, sizeof w->hook[i].what, "%s of %s", good ? "on_success" : "on_failure", j->name);
+	snprintf(w->hook[i].what, sizeof w->hook[i].what, "%s of %s", what, j->name);
 	object = jobs_json(w->s, j);
 	r = w->hook[i].pid > 0 ? EAGAIN : hook_start(&w->hook[i].pid, command, object);
 	json_decref(object);
@@ -297,7 +303,18 @@ static void world_changed(void *arg, const struct queue_job *j)
 	if (c != NULL && !j->alive)
 		release(c);
 	jobs_show(w->s, j);
-	start_hook(w, j);
+	if (j->state == QUEUE_DONE)
+		start_hook(w, j, "on_success", j->task.on_success, w->a->on_success);
+	else if (j->state == QUEUE_FAILED)
+		start_hook(w, j, "on_failure", j->task.on_failure, w->a->on_failure);
+}
+
+static void world_overdue(void *arg, const struct queue_job *j)
+{
+	struct jobs_world *w = arg;
+
+	jobs_show(w->s, j);
+	start_hook(w, j, "on_overdue", j->task.on_overdue, w->a->on_overdue);
 }
 
 static void world_trouble(void *arg, const struct ptcp_err *e)
@@ -422,7 +439,8 @@ static void drain(int fd)
 
 static void rest(struct jobs_world *w, int64_t until_s)
 {
-	struct pollfd p[QUEUE_PROCESSES_MAX + 2] = { { w->events, POLLIN, 0 }, { w->watch, POLLIN, 0 } };
+	struct pollfd p[QUEUE_PROCESSES_MAX + 2 + SCRAPE_FDS] = { { w->events, POLLIN, 0 }, { w->watch, POLLIN, 0 } };
+	const struct pollfd *scrapers;
 	int64_t left_s = until_s - (int64_t)time(NULL);
 	nfds_t n = 2;
 	size_t i;
@@ -432,9 +450,26 @@ static void rest(struct jobs_world *w, int64_t until_s)
 	for (i = 0; i < QUEUE_PROCESSES_MAX; i++)
 		if (w->child[i].job != NULL && w->child[i].process.out_fd >= 0)
 			p[n++] = (struct pollfd){ w->child[i].process.out_fd, POLLIN, 0 };
+	scrapers = p + n;
+	n += scrape_polled(w->scrape, p + n);
 	(void)poll(p, n, left_s <= 0 ? 100 : left_s >= LOOK_MS / 1000 ? LOOK_MS : (int)left_s * 1000);
 	drain(w->events);
 	drain(w->watch);
+	scrape_step(w->scrape, scrapers, jobs_metrics, w->s);
+}
+
+/* Writes the metrics, at most once a second; tells the first of successive failures. */
+static void publish(struct jobs_world *w, int64_t now_s)
+{
+	struct ptcp_err e;
+	bool failed;
+
+	if (w->a->metrics == NULL || w->published_s == now_s)
+		return;
+	w->published_s = now_s;
+	if ((failed = prometheus_write(w->a->metrics, jobs_metrics, w->s, &e) < 0) && !w->unpublished)
+		terminal_line("ptcp: warning: %s", e.msg);
+	w->unpublished = failed;
 }
 
 static int loop(struct jobs_world *w, bool stay, struct ptcp_err *e)
@@ -446,6 +481,7 @@ static int loop(struct jobs_world *w, bool stay, struct ptcp_err *e)
 		if ((r = queue_journal_follow(&w->s->journal, &w->s->queue, e)) < 0)
 			return r;
 		until_s = queue_run_step(w->run, (int64_t)time(NULL));
+		publish(w, (int64_t)time(NULL));
 		if (queue_run_idle(w->run, (int64_t)time(NULL)) && (!stay || process_stopping()))
 			return 0;
 		rest(w, until_s);
@@ -529,21 +565,28 @@ static int outcome(const struct jobs *s, struct ptcp_err *e)
 int jobs_run(struct jobs *s, const struct jobs_args *a, struct ptcp_err *e)
 {
 	char own[PATH_MAX];
-	struct jobs_world w = { .s = s, .program = a->program != NULL ? a->program : process_own_path(own, sizeof own),
-		.events = -1, .watch = -1 };
+	struct jobs_world w = { .s = s, .a = a, .events = -1, .watch = -1,
+		.program = a->program != NULL ? a->program : process_own_path(own, sizeof own) };
 	const struct queue_world world = { world_prepare, world_start, world_stop, world_skip, world_lock, world_record,
-		world_changed, world_trouble, &w };
+		world_changed, world_overdue,
+		world_trouble, &w };
 	int lock = lock_run(s->dir, e), r = lock;
 	size_t i;
 
 	if (r >= 0 && w.program == NULL)
 		r = err_set(e, PTCP_EIO, "the path of this program is not known (mount /proc)");
+	if (r >= 0 && a->metrics_listen != NULL)
+		r = scrape_new(&w.scrape, a->metrics_listen, e);
+	if (r >= 0 && w.scrape != NULL && !s->quiet)
+		terminal_line("ptcp: metrics at http://%s/metrics", scrape_address(w.scrape));
 	if (r >= 0 && (r = make_folders(s->dir, e)) == 0 && (r = open_events(&w, e)) == 0 &&
 	    (r = queue_run_new(&w.run, &s->queue, a->at_once, &world, e)) == 0 &&
 	    (r = loop(&w, a->stay, e)) == 0)
 		r = outcome(s, e);
 	process_set_stop(NULL, NULL);
 	signal(SIGCHLD, SIG_DFL);
+	publish(&w, 0);
+	scrape_free(w.scrape);
 	end_hooks(&w);
 	for (i = 0; i < QUEUE_PROCESSES_MAX; i++)
 		if (w.child[i].job != NULL)

@@ -8,6 +8,7 @@
 #include "cli/show/json.h"
 #include "core/text.h"
 #include "core/units.h"
+#include "queue/queue_metrics.h"
 #include "queue/queue_report.h"
 
 static json_t *json_moment(int64_t at_s) { return at_s > 0 ? json_integer((json_int_t)at_s) : json_null(); }
@@ -116,3 +117,5 @@ void jobs_report(const struct jobs *s, bool html)
 	else
 		queue_report(stdout, &s->queue, s->dir, html, s->now_s);
 }
+
+void jobs_metrics(FILE *f, void *s) { queue_metrics(f, &((const struct jobs *)s)->queue, (int64_t)time(NULL)); }

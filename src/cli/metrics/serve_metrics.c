@@ -1,12 +1,9 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cli/serve.h"
-#include "core/atomic_file.h"
-#include "core/err.h"
-#include "core/text.h"
+#include "core/prometheus.h"
 
 void metrics_update(struct metrics *m, struct ptcp_server *s)
 {
@@ -62,17 +59,6 @@ static const struct counter {
 	COUNTER("shared_refused_total", shared_refused, "Refused registrations of ephemeral servers."),
 };
 
-static void head(FILE *f, const char *name, const char *type, const char *help)
-{
-	fprintf(f, "# HELP ptcp_%s %s\n# TYPE ptcp_%s %s\n", name, help, name, type);
-}
-
-static void gauge(FILE *f, const char *name, const char *help, double value)
-{
-	head(f, name, "gauge", help);
-	fprintf(f, "ptcp_%s %.15g\n", name, value);
-}
-
 /* ---- Quotas ---- */
 
 struct quota_lines {
@@ -83,12 +69,9 @@ struct quota_lines {
 static void print_quota(void *arg, const struct ptcp_server_quota *q)
 {
 	const struct quota_lines *l = arg;
-	const char *p;
 
-	fprintf(l->f, "ptcp_quota_%sbytes{directory=\"", l->limits ? "" : "used_");
-	for (p = q->directory; *p != '\0'; p++)
-		fprintf(l->f, *p == '"' || *p == '\\' ? "\\%c" : "%c", *p);
-	fprintf(l->f, "\"} %llu\n", (unsigned long long)(l->limits ? q->quota_bytes : q->used_bytes));
+	prometheus_sample(l->f, l->limits ? "quota_bytes" : "quota_used_bytes", "directory", q->directory,
+	    (double)(l->limits ? q->quota_bytes : q->used_bytes));
 }
 
 static void print_memory(void *arg, const struct ptcp_server_memory *m)
@@ -98,9 +81,9 @@ static void print_memory(void *arg, const struct ptcp_server_memory *m)
 
 static void print_quotas(FILE *f, struct ptcp_server *s)
 {
-	head(f, "quota_bytes", "gauge", "Quota of a client's directory.");
+	prometheus_head(f, "quota_bytes", "gauge", "Quota of a client's directory.");
 	ptcp_server_quotas_each(s, print_quota, &(struct quota_lines){ f, true });
-	head(f, "quota_used_bytes", "gauge", "Space used beneath the directory.");
+	prometheus_head(f, "quota_used_bytes", "gauge", "Space used beneath the directory.");
 	ptcp_server_quotas_each(s, print_quota, &(struct quota_lines){ f, false });
 }
 
@@ -133,34 +116,25 @@ static void add_mover(void *arg, const struct ptcp_mover_stats *m)
 	h->of[i].movers++;
 }
 
-static void label(FILE *f, const char *name, const char *host)
-{
-	const char *p;
-
-	fprintf(f, "ptcp_%s{host=\"", name);
-	for (p = host; *p != '\0'; p++)
-		fprintf(f, *p == '"' || *p == '\\' ? "\\%c" : "%c", *p);
-	fputs("\"} ", f);
-}
-
 static void print_movers(FILE *f, struct ptcp_server *s)
 {
 	struct mover_hosts h = { .n = 0 };
 	unsigned i;
 
 	ptcp_server_movers_each(s, add_mover, &h);
-	head(f, "movers", "gauge", "Movers of the server.");
+	prometheus_head(f, "movers", "gauge", "Movers of the server.");
 	for (i = 0; i < h.n; i++)
-		label(f, "movers", h.of[i].name), fprintf(f, "%u\n", h.of[i].movers);
-	head(f, "mover_bytes_total", "counter", "File data of the movers of a host.");
+		prometheus_sample(f, "movers", "host", h.of[i].name, h.of[i].movers);
+	prometheus_head(f, "mover_bytes_total", "counter", "File data of the movers of a host.");
 	for (i = 0; i < h.n; i++)
-		label(f, "mover_bytes_total", h.of[i].name), fprintf(f, "%llu\n", (unsigned long long)h.of[i].bytes);
-	head(f, "mover_streams", "gauge", "Data connections of the movers of a host.");
+		prometheus_sample(f, "mover_bytes_total", "host", h.of[i].name, (double)h.of[i].bytes);
+	prometheus_head(f, "mover_streams", "gauge", "Data connections of the movers of a host.");
 	for (i = 0; i < h.n; i++)
-		label(f, "mover_streams", h.of[i].name), fprintf(f, "%u\n", h.of[i].streams);
-	head(f, "mover_bytes_per_second", "gauge", "File data of the movers of a host, over the last seconds.");
+		prometheus_sample(f, "mover_streams", "host", h.of[i].name, h.of[i].streams);
+	prometheus_head(f, "mover_bytes_per_second", "gauge",
+	    "File data of the movers of a host, over the last seconds.");
 	for (i = 0; i < h.n; i++)
-		label(f, "mover_bytes_per_second", h.of[i].name), fprintf(f, "%.15g\n", h.of[i].rate_bps / 8);
+		prometheus_sample(f, "mover_bytes_per_second", "host", h.of[i].name, h.of[i].rate_bps / 8);
 }
 
 /* ---- Clients ---- */
@@ -190,25 +164,24 @@ void metrics_add(struct metrics *m, const struct ptcp_server_record *r)
 static void client_lines(FILE *f, const struct metrics *m, const char *name, size_t at)
 {
 	const struct client_metrics *c;
-	const char *p;
 
 	for (c = m->clients; c < m->clients + m->n_clients; c++) {
 		fprintf(f, "ptcp_%s{client=\"%s\",name=\"", name, c->client);
-		for (p = c->name; *p != '\0'; p++)
-			fprintf(f, *p == '"' || *p == '\\' ? "\\%c" : "%c", *p);
+		prometheus_text(f, c->name);
 		fprintf(f, "\"} %llu\n", (unsigned long long)*(const uint64_t *)(const void *)((const char *)c + at));
 	}
 }
 
 static void print_clients(FILE *f, const struct metrics *m)
 {
-	head(f, "client_sessions_total", "counter", "Finished sessions of each client.");
+	prometheus_head(f, "client_sessions_total", "counter", "Finished sessions of each client.");
 	client_lines(f, m, "client_sessions_total", offsetof(struct client_metrics, sessions));
-	head(f, "client_sessions_failed_total", "counter", "Finished sessions of each client that failed.");
+	prometheus_head(f, "client_sessions_failed_total", "counter", "Finished sessions of each client that failed.");
 	client_lines(f, m, "client_sessions_failed_total", offsetof(struct client_metrics, failed));
-	head(f, "client_received_bytes_total", "counter", "File data received in finished sessions of each client.");
+	prometheus_head(f, "client_received_bytes_total", "counter",
+	    "File data received in finished sessions of each client.");
 	client_lines(f, m, "client_received_bytes_total", offsetof(struct client_metrics, received_bytes));
-	head(f, "client_sent_bytes_total", "counter", "File data sent in finished sessions of each client.");
+	prometheus_head(f, "client_sent_bytes_total", "counter", "File data sent in finished sessions of each client.");
 	client_lines(f, m, "client_sent_bytes_total", offsetof(struct client_metrics, sent_bytes));
 }
 
@@ -217,42 +190,31 @@ void metrics_print(FILE *f, void *arg)
 	const struct metrics *m = arg;
 	size_t i;
 
-	head(f, "build_info", "gauge", "Always 1; the label is the version.");
+	prometheus_head(f, "build_info", "gauge", "Always 1; the label is the version.");
 	fprintf(f, "ptcp_build_info{version=\"%s\"} 1\n", ptcp_version());
-	gauge(f, "start_time_seconds", "Start time of the server, in Unix time.", (double)m->started);
+	prometheus_gauge(f, "start_time_seconds", "Start time of the server, in Unix time.", (double)m->started);
 	for (i = 0; i < sizeof counters / sizeof *counters; i++) {
 		const struct counter *c = &counters[i];
 		const char *at = (const char *)&m->stats + c->at;
 
-		head(f, c->name, "counter", c->help);
+		prometheus_head(f, c->name, "counter", c->help);
 		fprintf(f, "ptcp_%s %llu\n", c->name, (unsigned long long)*(const uint64_t *)(const void *)at);
 	}
-	gauge(f, "sessions", "Active sessions.", m->stats.sessions_now);
-	gauge(f, "waiting_sessions", "Sessions that wait for room.", m->stats.waiting_now);
-	gauge(f, "streams", "Active data connections.", m->stats.streams_now);
-	gauge(f, "relayed", "Active relayed connections.", m->stats.relayed_now);
-	gauge(f, "shared_sessions", "Ephemeral servers that share the port.", m->stats.shared_now);
-	gauge(f, "stored_bytes", "Relayed data on disk.", (double)m->stats.stored_bytes);
-	gauge(f, "memory_bytes", "Memory in use by clients, see --max-memory.", (double)m->stats.memory_bytes);
-	head(f, "client_memory_bytes", "gauge", "Memory in use by each client.");
+	prometheus_gauge(f, "sessions", "Active sessions.", m->stats.sessions_now);
+	prometheus_gauge(f, "waiting_sessions", "Sessions that wait for room.", m->stats.waiting_now);
+	prometheus_gauge(f, "streams", "Active data connections.", m->stats.streams_now);
+	prometheus_gauge(f, "relayed", "Active relayed connections.", m->stats.relayed_now);
+	prometheus_gauge(f, "shared_sessions", "Ephemeral servers that share the port.", m->stats.shared_now);
+	prometheus_gauge(f, "stored_bytes", "Relayed data on disk.", (double)m->stats.stored_bytes);
+	prometheus_gauge(f, "memory_bytes", "Memory in use by clients, see --max-memory.",
+	    (double)m->stats.memory_bytes);
+	prometheus_head(f, "client_memory_bytes", "gauge", "Memory in use by each client.");
 	ptcp_server_memory_each(m->server, print_memory, f);
-	gauge(f, "links_known", "Links of --watch with known rate and delay.", m->stats.links_known);
-	gauge(f, "receive_bytes_per_second", "File data received, over the last seconds.", m->received_bps / 8);
-	gauge(f, "send_bytes_per_second", "File data sent, over the last seconds.", m->sent_bps / 8);
+	prometheus_gauge(f, "links_known", "Links of --watch with known rate and delay.", m->stats.links_known);
+	prometheus_gauge(f, "receive_bytes_per_second", "File data received, over the last seconds.",
+	    m->received_bps / 8);
+	prometheus_gauge(f, "send_bytes_per_second", "File data sent, over the last seconds.", m->sent_bps / 8);
 	print_quotas(f, m->server);
 	print_movers(f, m->server);
 	print_clients(f, m);
-}
-
-int metrics_write(const char *path, struct metrics *m, struct ptcp_err *e)
-{
-	char shown[TEXT_NAME_BYTES];
-	struct atomic_file n;
-
-	text_escape(shown, sizeof shown, path);
-	if (!atomic_file_begin(&n, path)) /* the collector ignores the temporary name, which does not end in .prom */
-		return err_sys(e, PTCP_ECONFIG, "--metrics %s", shown);
-	metrics_print(n.f, m);
-	fchmod(fileno(n.f), 0644);
-	return atomic_file_end(&n, true, false) ? 0 : err_sys(e, PTCP_ECONFIG, "--metrics %s", shown);
 }
