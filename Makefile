@@ -70,7 +70,7 @@ stamp  = $(if $(call differ,$(strip $(file <$(1))),$(strip $(2))),$(if \
 
 objs_of    = $(patsubst %.c,$(BUILD)/%.o,$(1))
 layer_objs = $(call objs_of,$(filter-out $(static_SRC) $(absent_SRC),$(wildcard $(foreach l,$(1),src/$(l)/*.c src/$(l)/*/*.c))))
-cli_OBJS  := $(call layer_objs,queue cli)
+cli_OBJS  := $(call layer_objs,queue input cli)
 libptcp_OBJS := $(call layer_objs,$(libptcp_LAYERS))
 plan_OBJS := $(call layer_objs,$(plan_LAYERS))
 absent_OBJS := $(if $(WITHOUT_PLAN),$(call objs_of,$(absent_SRC)))

@@ -2,7 +2,7 @@
 
 # ---- Tests mirror the layers; programs and scripts print TAP, see tests/run ----
 
-TEST_LAYERS := $(libptcp_LAYERS) $(plan_LAYERS) queue cli
+TEST_LAYERS := $(libptcp_LAYERS) $(plan_LAYERS) queue input cli
 fuzz_TESTS  := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 fuzz_BINS   := $(fuzz_TESTS:%=$(BUILD)/tests/fuzz/test_%)
 test_BINS   := $(patsubst %.c,$(BUILD)/%,$(foreach l,$(TEST_LAYERS),$(wildcard tests/$(l)/test_*.c))) \

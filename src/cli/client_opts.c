@@ -272,9 +272,21 @@ static void cancel(void *handle)
 	ptcp_task_cancel(handle);
 }
 
+static struct ptcp_host *kept; /* connections of this process; NULL: none yet */
+
+void connect_end(void)
+{
+	ptcp_host_close(kept);
+	kept = NULL;
+}
+
 int connect_run(struct ptcp_task *t, struct ptcp_err *e)
 {
+	struct ptcp_err other; /* a transfer, for example, keeps no connection */
 	int r;
+
+	if (kept != NULL || ptcp_host_open(&kept, &other) == 0)
+		ptcp_task_keep(t, kept, &other);
 
 	process_catch(EXIT_INTERRUPTED, INTERRUPTED_TWICE);
 	process_set_stop(cancel, t);

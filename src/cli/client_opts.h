@@ -31,8 +31,10 @@ const char *connect_waiting_text(char *buf, size_t cap, const struct ptcp_event 
  * the server's queue. */
 void connect_show_streams(struct client_opts *a);
 
-/* Runs the handle to completion; a signal cancels it. */
+/* Runs the handle to completion; a signal cancels it. Work on files of a server uses the connection of earlier work
+ * until connect_end(). */
 int connect_run(struct ptcp_task *t, struct ptcp_err *e);
+void connect_end(void);
 
 /* Setter of a bool: true for "recv", false for "send". */
 int connect_direction(void *args, const struct opt *o, const char *text, struct ptcp_err *e);

@@ -7,6 +7,7 @@
 #include "cli/client_opts.h"
 #include "cli/process.h"
 #include "cli/read_parts.h"
+#include "cli/show/json.h"
 #include "core/err.h"
 
 struct cat_args {
@@ -29,16 +30,14 @@ static const struct opt cat_options[] = {
 };
 
 /* A failure does not keep the other files away. */
-static int cat_all(struct cat_args *a, struct ptcp_host *host, char **urls, size_t n, struct ptcp_err *e)
+static int cat_all(struct cat_args *a, char **urls, size_t n, uint64_t *bytes, struct ptcp_err *e)
 {
+	bool json = a->connect.log.json;
 	size_t i, failed = 0;
-	uint64_t bytes = 0;
 	int r = 0;
 
-	if (a->connect.log.json)
-		return err_set(e, PTCP_EUSAGE, "--json: not for cat, whose output is the files (leave it out)");
 	for (i = 0; i < n; i++) {
-		if ((r = parts_read(&a->connect.transfer, host, urls[i], &a->parts, stdout, &bytes, e)) == 0)
+		if ((r = parts_read(&a->connect.transfer, urls[i], &a->parts, json ? NULL : stdout, bytes, e)) == 0)
 			continue;
 		if (r == PTCP_ECANCELED || r == PTCP_EUSAGE || n == 1 || ferror(stdout))
 			return r;
@@ -53,17 +52,17 @@ static int cat_all(struct cat_args *a, struct ptcp_host *host, char **urls, size
 static int run_cat(const struct command *c, int argc, char **argv)
 {
 	struct ptcp_err e = { .code = 0 };
-	struct ptcp_host *host = NULL;
 	struct cat_args a;
+	uint64_t bytes = 0;
 	int r, n = 0;
 
 	memset(&a, 0, sizeof a);
 	if ((r = connect_parse(&a.connect, c, argc, argv, &n, NULL, &e)) == 0) {
 		connect_show_streams(&a.connect);
-		if ((r = ptcp_host_open(&host, &e)) == 0)
-			r = cat_all(&a, host, argv, (size_t)n, &e);
+		r = cat_all(&a, argv, (size_t)n, &bytes, &e);
 	}
-	ptcp_host_close(host);
+	if (r != OPTIONS_HELP && a.connect.log.json)
+		json_line(json_end(r, &e, json_pack("{s:o}", "bytes", json_count(bytes))));
 	parts_fini(&a.parts);
 	client_opts_fini(&a.connect);
 	return command_end(c, r, &e);

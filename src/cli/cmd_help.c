@@ -22,9 +22,9 @@ static const struct command *const commands[] = {
 	&command_collect, &command_links, &command_paths, &command_advise, &command_measure,
 	&command_status, &command_rate, &command_jobs,
 	&command_ls, &command_cat, &command_sum, &command_verify, &command_stat, &command_du, &command_mkdir,
-	&command_rmdir, &command_rm, &command_mv, &command_clean,
+	&command_rmdir, &command_rm, &command_mv, &command_clean, &command_batch,
 	&command_doctor,
-	&command_rsync, &command_scp,
+	&command_rsync, &command_scp, &command_sftp,
 	&command_version, &command_show_help,
 };
 #define N_COMMANDS (sizeof commands / sizeof *commands)

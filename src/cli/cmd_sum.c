@@ -13,6 +13,7 @@
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
+#include "input/manifest.h"
 
 struct sum_args {
 	struct client_opts connect; /* first */
@@ -69,7 +70,7 @@ static void on_entry(void *arg, const struct ptcp_entry *entry)
 	if (entry->code == 0 && a->connect.log.json) {
 		sum_json(entry);
 	} else if (entry->code == 0) {
-		sum_print(stdout, entry->path, entry->digest, entry->n_digests);
+		manifest_print_digests(stdout, entry->path, entry->digest, entry->n_digests);
 	} else {
 		if (a->connect.log.json)
 			json_line(json_pack("{s:s, s:o, s:o, s:o}", "event", "failed", "path", json_text(entry->path),

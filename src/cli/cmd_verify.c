@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "cli/client_opts.h"
-#include "cli/manifest.h"
 #include "cli/process.h"
 #include "cli/show/json.h"
 #include "cli/show/terminal.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
+#include "input/manifest.h"
 
 enum { REQUEST_FILES = 256, REQUEST_BYTES = 32 << 10 }; /* limits of a request: a frame has 64 KiB */
 
@@ -103,12 +103,6 @@ static void answer_rest(struct verify_args *a)
 
 /* ---- Requests ---- */
 
-/* Bytes of a URL in which a name is escaped: of all but letters, digits and -._~/ */
-static bool is_plain(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("-._~/", c) != NULL;
-}
-
 /* `name` below the URL or directory `base`; to be freed. */
 static char *name_below(const char *base, const char *name)
 {
@@ -119,16 +113,14 @@ static char *name_below(const char *base, const char *name)
 	if (out == NULL)
 		return NULL;
 	to = out + sprintf(out, "%s%s", base, n > 0 && base[n - 1] != '/' && base[n - 1] != ':' ? "/" : "");
-	for (; *name != '\0'; name++)
-		if (!coded || is_plain(*name))
-			*to++ = *name;
-		else
-			to += sprintf(to, "%%%02X", (unsigned char)*name);
-	*to = '\0';
+	if (coded)
+		text_percent_encode(to, name);
+	else
+		strcpy(to, name);
 	return out;
 }
 
-static int verify_there(struct verify_args *a, struct ptcp_host *host, char **urls, struct ptcp_err *e)
+static int verify_there(struct verify_args *a, char **urls, struct ptcp_err *e)
 {
 	struct ptcp_task *t = NULL;
 	int r;
@@ -136,14 +128,13 @@ static int verify_there(struct verify_args *a, struct ptcp_host *host, char **ur
 	if ((r = ptcp_manage_new(&t, &a->connect.transfer, PTCP_SUM, (const char *const *)urls, a->n_requested,
 	    &a->opts, e)) < 0)
 		return r;
-	if ((r = ptcp_task_keep(t, host, e)) == 0)
-		r = connect_run(t, e);
+	r = connect_run(t, e);
 	ptcp_task_free(t);
 	return r == PTCP_EPARTIAL || (r < 0 && e->code == PTCP_EIO) ? 0 : r; /* the answers tell */
 }
 
 /* Entries with the digest of the first, as many as a request takes. */
-static int verify_some(struct verify_args *a, struct ptcp_host *host, const char *base, struct ptcp_err *e)
+static int verify_some(struct verify_args *a, const char *base, struct ptcp_err *e)
 {
 	const struct manifest_entry *x = a->list.entry;
 	char *url[REQUEST_FILES];
@@ -162,7 +153,7 @@ static int verify_some(struct verify_args *a, struct ptcp_host *host, const char
 			break;
 	}
 	if (r == 0 && ptcp_is_remote(base))
-		r = verify_there(a, host, url, e);
+		r = verify_there(a, url, e);
 	else if (r == 0 && ptcp_sum(url[0], &a->opts, NULL, e) == PTCP_ENOMEM)
 		r = e->code;
 	for (i = 0; i < a->n_requested; i++)
@@ -175,7 +166,6 @@ static int verify_some(struct verify_args *a, struct ptcp_host *host, const char
 static int verify_all(struct verify_args *a, const char *list, const char *base, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES];
-	struct ptcp_host *host = NULL;
 	uint64_t bad;
 	int r;
 
@@ -183,10 +173,8 @@ static int verify_all(struct verify_args *a, const char *list, const char *base,
 		return r;
 	if ((a->seen = calloc(a->list.n, sizeof *a->seen)) == NULL)
 		return err_nomem(e);
-	if ((r = ptcp_host_open(&host, e)) == 0)
-		for (; r == 0 && a->first < a->list.n; a->first += a->n_requested)
-			r = verify_some(a, host, base, e);
-	ptcp_host_close(host);
+	for (; r == 0 && a->first < a->list.n; a->first += a->n_requested)
+		r = verify_some(a, base, e);
 	if (r < 0)
 		return r;
 	if (a->list.malformed > 0)

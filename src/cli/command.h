@@ -34,12 +34,12 @@ struct command {
 	const char *needs;    /* error for a wrong number of operands: "needs one overlay file" */
 };
 
-extern const struct command command_advise, command_collect, command_doctor, command_jobs, command_key, command_links,
+extern const struct command command_advise, command_batch, command_collect, command_doctor, command_jobs, command_key, command_links,
     command_cat, command_clean, command_du, command_log, command_ls, command_measure, command_mkdir, command_mover,
     command_mv,
     command_rm, command_rmdir, command_stat, command_overlay, command_paths, command_plan, command_rate, command_recv, command_rsync, command_scp, command_send,
     command_serve,
-    command_show_help, command_status, command_sum, command_verify,
+    command_sftp, command_show_help, command_status, command_sum, command_verify,
     command_version;
 
 /* The i-th subcommand in the order of the help, or NULL behind the last one; the subcommand of this name, or NULL. */

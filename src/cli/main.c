@@ -1,6 +1,7 @@
 /* Runs the subcommand that the command line names. */
 #include <string.h>
 
+#include "cli/client_opts.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/process.h"
@@ -36,7 +37,10 @@ static const struct command *command_named(const char *path)
 int main(int argc, char **argv)
 {
 	const struct command *c = argc > 0 ? command_named(argv[0]) : NULL;
+	int status;
 
 	process_prepare();
-	return exit_checked(c != NULL ? c->run(c, argc - 1, argv + 1) : run(argc > 0 ? argc - 1 : 0, argv + 1));
+	status = c != NULL ? c->run(c, argc - 1, argv + 1) : run(argc > 0 ? argc - 1 : 0, argv + 1);
+	connect_end();
+	return exit_checked(status);
 }

@@ -47,14 +47,14 @@ bool options_is_given(const struct options_given *given, const struct opt *o)
 	size_t i;
 
 	for (i = 0; i < given->n; i++)
-		if (given->of[i] == o)
+		if (given->at[i].of == o)
 			return true;
 	return false;
 }
 
 void options_given_free(struct options_given *given)
 {
-	free(given->of);
+	free(given->at);
 	*given = (struct options_given){ 0 };
 }
 
@@ -95,15 +95,15 @@ static int unknown(const struct parse *p, const char *arg, const char *name, siz
 static int set(const struct parse *p, const struct opt *o, const char *text)
 {
 	struct options_given *g = p->given;
-	const struct opt **more;
+	struct option_given *more;
 
-	if (g != NULL && !options_is_given(g, o)) {
-		if ((more = realloc(g->of, (g->n + 1) * sizeof *more)) == NULL)
+	if (g != NULL) {
+		if ((more = realloc(g->at, (g->n + 1) * sizeof *more)) == NULL)
 			return err_nomem(p->e);
-		g->of = more;
-		g->of[g->n++] = o;
+		g->at = more;
+		g->at[g->n++] = (struct option_given){ o, text };
 	}
-	return o->set(p->args, o, text, p->e);
+	return p->args != NULL ? o->set(p->args, o, text, p->e) : 0;
 }
 
 /* `arg` is "--name" or "--name=value". */
@@ -182,7 +182,7 @@ int options_parse(const struct command *c, int argc, char **argv, void *args, in
 	r = parse_all(&p, &n);
 	if (operands != NULL)
 		*operands = n;
-	if (r == 0 && (n < c->min_operands || n > c->max_operands))
+	if (r == 0 && (args != NULL || given == NULL) && (n < c->min_operands || n > c->max_operands))
 		return err_set(e, PTCP_EUSAGE, "%s: %s (ptcp %s --help)", c->name, c->needs, c->name);
 	return r;
 }

@@ -38,15 +38,19 @@ struct opt_group {
 #define GROUP_HINTS(options) { NULL, options, true }
 #define GROUP_END                { NULL, NULL, false }
 
-/* The options found on a command line. */
+/* The options found on a command line, in their order. */
 struct options_given {
-	const struct opt **of; /* without duplicates */
+	struct option_given {
+		const struct opt *of;
+		const char *text; /* borrowed from argv; NULL: the option takes no value */
+	} *at;
 	size_t n;
 };
 
 /* Applies the options in argv to `args` and moves the operands to the front of argv; `operands`, their number,
- * and `given`, the options found, may be NULL. Returns 0, OPTIONS_HELP for --help or -h, or a negative PTCP_E*
- * with a sentence that names option and text. */
+ * and `given`, the options found, may be NULL. With `given` and without `args`, the options and operands are found, for
+ * another command that runs with them, and neither values nor the number of operands are checked. Returns 0,
+ * OPTIONS_HELP for --help or -h, or a negative PTCP_E* with a sentence that names option and text. */
 int options_parse(const struct command *c, int argc, char **argv, void *args, int *operands,
     struct options_given *given, struct ptcp_err *e);
 bool options_is_given(const struct options_given *given, const struct opt *o);

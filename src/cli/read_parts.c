@@ -10,6 +10,7 @@
 
 #include "cli/client_opts.h"
 #include "cli/process.h"
+#include "cli/show/json.h"
 #include "core/atomic_file.h"
 #include "core/err.h"
 #include "core/text.h"
@@ -84,11 +85,20 @@ void parts_fini(struct byte_ranges *p)
 /* ---- Reading ---- */
 
 struct part_writer {
-	FILE *to;
+	FILE *to;        /* NULL: JSON */
+	const char *url;
 	struct ptcp_task *task;
 	uint64_t bytes;
 	int failed; /* errno of the stream; 0: none */
 };
+
+static bool write_piece(const struct part_writer *r, const struct ptcp_piece *p)
+{
+	if (r->to != NULL)
+		return fwrite(p->data, 1, p->bytes, r->to) == p->bytes;
+	return json_line(json_pack("{s:s, s:o, s:o, s:o}", "event", "data", "path", json_text(r->url), "offset",
+	    json_count(p->offset), "base64", json_base64(p->data, p->bytes))) == 0;
+}
 
 static void on_piece(void *arg, const struct ptcp_piece *p)
 {
@@ -97,7 +107,7 @@ static void on_piece(void *arg, const struct ptcp_piece *p)
 	if (r->failed != 0)
 		return;
 	errno = EIO;
-	if (fwrite(p->data, 1, p->bytes, r->to) == p->bytes) {
+	if (write_piece(r, p)) {
 		r->bytes += p->bytes;
 		return;
 	}
@@ -105,10 +115,10 @@ static void on_piece(void *arg, const struct ptcp_piece *p)
 	ptcp_task_cancel(r->task);
 }
 
-int parts_read(const struct ptcp_transfer_opts *o, struct ptcp_host *host, const char *url,
-    const struct byte_ranges *p, FILE *to, uint64_t *bytes, struct ptcp_err *e)
+int parts_read(const struct ptcp_transfer_opts *o, const char *url, const struct byte_ranges *p, FILE *to,
+    uint64_t *bytes, struct ptcp_err *e)
 {
-	struct part_writer d = { .to = to };
+	struct part_writer d = { .to = to, .url = url };
 	struct ptcp_read_opts opts;
 	int r;
 
@@ -119,10 +129,9 @@ int parts_read(const struct ptcp_transfer_opts *o, struct ptcp_host *host, const
 	opts.arg = &d;
 	if ((r = ptcp_read_new(&d.task, o, url, &opts, e)) < 0)
 		return r;
-	if (host == NULL || (r = ptcp_task_keep(d.task, host, e)) == 0)
-		r = connect_run(d.task, e);
+	r = connect_run(d.task, e);
 	ptcp_task_free(d.task);
-	if (d.failed == 0 && r == 0 && fflush(to) != 0)
+	if (d.failed == 0 && r == 0 && to != NULL && fflush(to) != 0)
 		d.failed = errno;
 	*bytes += d.bytes;
 	if (d.failed == 0)
@@ -184,7 +193,7 @@ static int read_alone(const struct ptcp_transfer_opts *o, const char *url, const
 	of_reading.fsync = PTCP_FSYNC_GROUP;
 	of_reading.pipe.fd = -1;
 	of_reading.file_events = false;
-	return parts_read(&of_reading, NULL, url, p, f, bytes, e);
+	return parts_read(&of_reading, url, p, f, bytes, e);
 }
 
 static int read_into(const struct ptcp_transfer_opts *o, const char *url, const struct byte_ranges *p, const char *path,

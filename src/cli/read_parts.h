@@ -15,10 +15,10 @@ struct byte_ranges {
 int parts_parse(struct byte_ranges *out, const char *text, struct ptcp_err *e);
 void parts_fini(struct byte_ranges *p); /* zeros are fine */
 
-/* Writes the ranges of the file at `url`, one after the other, to `to`, and adds their bytes to *bytes. `host` keeps
- * the connection; NULL: nobody does. */
-int parts_read(const struct ptcp_transfer_opts *o, struct ptcp_host *host, const char *url,
-    const struct byte_ranges *p, FILE *to, uint64_t *bytes, struct ptcp_err *e);
+/* Writes the ranges of the file at `url`, one after the other, to `to`, and adds their bytes to *bytes. `to` NULL:
+ * prints events "data" of JSON. */
+int parts_read(const struct ptcp_transfer_opts *o, const char *url, const struct byte_ranges *p, FILE *to,
+    uint64_t *bytes, struct ptcp_err *e);
 /* The same to a new file at `path`, or in the directory `path` under the last name of the URL, that appears once it is
  * complete; "-": standard output. */
 int parts_read_to(const struct ptcp_transfer_opts *o, const char *url, const struct byte_ranges *p, const char *path,

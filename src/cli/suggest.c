@@ -107,8 +107,6 @@ static const struct {
 	{ "put", "ptcp send SRC... HOST:DEST" }, { "push", "ptcp send SRC... HOST:DEST" },
 	{ "upload", "ptcp send SRC... HOST:DEST" },
 	{ "mirror", "ptcp send, or recv, with the option for files that the source does not have: ptcp help send" },
-	{ "sftp", "ptcp send, recv, ls, mkdir, mv and rm are its commands; ptcp jobs run FILE takes a list of "
-	    "transfers" },
 	{ "diff", "ptcp send -n SRC... HOST:DEST lists what differs" },
 	{ "check", "ptcp send -n -c SRC... HOST:DEST lists what differs" },
 	{ "move", "ptcp mv renames on the other host" }, { "rename", "ptcp mv" },

@@ -12,18 +12,17 @@
 #include "cli/exec.h"
 #include "cli/habit/habit.h"
 #include "cli/hook.h"
-#include "cli/manifest.h"
 #include "cli/process.h"
 #include "cli/running.h"
 #include "cli/show/json.h"
 #include "cli/show/output.h"
 #include "cli/show/terminal.h"
-#include "cli/sum_lines.h"
 #include "core/atomic_file.h"
 #include "core/clock.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
+#include "input/manifest.h"
 
 static struct ptcp_transfer_opts *opts(void *args)
 {
@@ -420,7 +419,7 @@ static void list_digests(struct observed *o, const struct ptcp_event *ev)
 	else
 		manifest_has(&o->listed, ev->path, true);
 	o->n_new++;
-	sum_print(o->list.f != NULL ? o->list.f : stdout, ev->path, ev->digest, ev->n_digests);
+	manifest_print_digests(o->list.f != NULL ? o->list.f : stdout, ev->path, ev->digest, ev->n_digests);
 }
 
 static int open_list(struct observed *o, struct ptcp_err *e)

@@ -3,10 +3,10 @@
 #define CLI_TRANSFER_H
 
 #include "cli/client_opts.h"
-#include "cli/lists.h"
 #include "cli/overlay_names.h"
 #include "cli/read_parts.h"
 #include "core/timetable.h"
+#include "input/lists.h"
 
 struct transfer_args {
 	struct client_opts connect; /* first */

@@ -188,6 +188,19 @@ bool text_percent_decode(char *out, size_t cap, const char *text)
 	return true;
 }
 
+char *text_percent_encode(char *out, const char *text)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-~";
+
+	for (; *text != '\0'; text++)
+		if (strchr(plain, *text) != NULL)
+			*out++ = *text;
+		else
+			out += sprintf(out, "%%%02X", (unsigned)(unsigned char)*text);
+	*out = '\0';
+	return out;
+}
+
 char *text_next_word(const char **text, char **to, bool *ok)
 {
 	const char *s = *text + strspn(*text, " \t\n");

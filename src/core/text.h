@@ -37,6 +37,10 @@ void text_hex(char *out, const uint8_t *p, size_t n);
  * its NUL. */
 bool text_percent_decode(char *out, size_t cap, const char *text);
 
+/* Writes `text`, a NUL behind it, with %XX for all bytes but letters, digits and "/._-~"; `out` has 3 times its length
+ * and one byte. Returns the end. */
+char *text_percent_encode(char *out, const char *text);
+
 /* Splits a command line into words; of the shell's syntax only quotes (', ", and \ before a character) are
  * known. Copies the next word of *text, unquoted and with a NUL, to *to and advances both; NULL at the end.
  * All words of a text fit into its length plus two bytes. *ok false: an unclosed quote. */

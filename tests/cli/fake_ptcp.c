@@ -303,6 +303,14 @@ int ptcp_task_step(struct ptcp_task *t, struct ptcp_err *e)
 	return ptcp_task_run(t, e);
 }
 
+int ptcp_task_keep(struct ptcp_task *t, struct ptcp_host *h, struct ptcp_err *e)
+{
+	(void)t;
+	(void)h;
+	(void)e;
+	return PTCP_EUSAGE; /* as of a transfer */
+}
+
 void ptcp_task_cancel(struct ptcp_task *t)
 {
 	fake.cancels += t == &transfer;

@@ -10,7 +10,7 @@
 
 #include "cli/habit/habit.h"
 
-static const struct command *const peers[] = { &command_rsync, &command_scp };
+static const struct command *const peers[] = { &command_rsync, &command_scp, &command_sftp };
 
 /* Calls `one` for each row. */
 static unsigned each(void (*one)(const struct opt *o))
@@ -70,7 +70,8 @@ static void is_refused_rightly(const struct opt *o)
 static void is_first(const struct opt *o)
 {
 	if (*o->name != '\0')
-		assert_true(options_find(peers[0], o->name) == o || options_find(peers[1], o->name) == o);
+		assert_true(options_find(peers[0], o->name) == o || options_find(peers[1], o->name) == o ||
+		    options_find(peers[2], o->name) == o);
 }
 
 static void rows(void **state)

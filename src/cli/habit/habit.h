@@ -21,7 +21,7 @@ struct habit {
 	size_t n;
 	unsigned preserved;  /* HABIT_TIMES .. */
 	bool recursive, lists, quiet, shows, deletes, mkpath;
-	char ssh[1024];      /* scp: the command with its options; "": ssh */
+	char ssh[1024];      /* scp, sftp: the command with its options; "": ssh */
 };
 
 /* Appends an option, formatted. */
@@ -37,6 +37,10 @@ int habit_refuse(void *args, const struct opt *o, const char *text, struct ptcp_
 /* Preserve, or do not preserve, the attributes o->at. */
 int habit_keep(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 int habit_drop(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
+
+/* Appends an option of ssh to the command that --ssh gets. */
+int habit_ssh(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
+int habit_ssh_batch(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 
 /* Appends --preserve. */
 int habit_add_preserved(struct habit *p, struct ptcp_err *e);

@@ -24,14 +24,14 @@ static int add_ssh(struct habit *p, const struct opt *o, const char *option, con
 	return 0;
 }
 
-static int set_ssh(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+int habit_ssh(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
 	const char option[] = { '-', o->letter == 'P' ? 'p' : o->letter, '\0' };
 
 	return add_ssh(args, o, option, text != NULL ? text : "", e);
 }
 
-static int set_batch(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+int habit_ssh_batch(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
 	(void)text;
 	return add_ssh(args, o, "-o", "BatchMode=yes", e);
@@ -57,13 +57,13 @@ const struct opt scp_options[] = {
 	    HABIT_TIMES | HABIT_MODE, 0, 0 },
 	{ "", 'r', NULL, "", opt_true, AT(recursive), 0, 0 }, { "", 'q', NULL, "", opt_true, AT(quiet), 0, 0 },
 	VALUE('l', "KBIT", "--rate limits the rate, such as --rate 100MB/s or 800Mbit/s", set_limit),
-	VALUE('P', "PORT", "", set_ssh),
-	VALUE('i', "FILE", "--ssh names the ssh command, such as --ssh 'ssh -i FILE'", set_ssh),
-	VALUE('J', "HOST", "--ssh names the ssh command, such as --ssh 'ssh -J HOST'", set_ssh),
-	VALUE('F', "FILE", "--ssh names the ssh command, such as --ssh 'ssh -F FILE'", set_ssh),
-	VALUE('o', "OPTION", "--ssh names the ssh command, such as --ssh 'ssh -o OPTION'", set_ssh),
-	VALUE('c', "CIPHER", "", set_ssh),
-	FLAG('A', "--ssh names the ssh command, such as --ssh 'ssh -A'", set_ssh), FLAG('B', "", set_batch),
+	VALUE('P', "PORT", "", habit_ssh),
+	VALUE('i', "FILE", "--ssh names the ssh command, such as --ssh 'ssh -i FILE'", habit_ssh),
+	VALUE('J', "HOST", "--ssh names the ssh command, such as --ssh 'ssh -J HOST'", habit_ssh),
+	VALUE('F', "FILE", "--ssh names the ssh command, such as --ssh 'ssh -F FILE'", habit_ssh),
+	VALUE('o', "OPTION", "--ssh names the ssh command, such as --ssh 'ssh -o OPTION'", habit_ssh),
+	VALUE('c', "CIPHER", "", habit_ssh),
+	FLAG('A', "--ssh names the ssh command, such as --ssh 'ssh -A'", habit_ssh), FLAG('B', "", habit_ssh_batch),
 	FLAG('C', "data is compressed where that is faster, --compress sets the level: " LEAVE_OUT, opt_ignore),
 	FLAG('O', "", opt_ignore), FLAG('s', "", opt_ignore), FLAG('T', "", opt_ignore),
 	{ "", 'v', NULL, "", opt_ignore, 0, 0, 0 },

@@ -447,7 +447,7 @@ static int check_options(const struct options_given *given, const char *action, 
 	for (i = 0; i < given->n; i++)
 		for (g = tables; g->options != NULL; g++)
 			for (o = g->options; o->name != NULL; o++)
-				if (o == given->of[i] && g->title[0] != '\0' && strstr(g->title, action) == NULL)
+				if (o == given->at[i].of && g->title[0] != '\0' && strstr(g->title, action) == NULL)
 					return err_set(e, PTCP_EUSAGE,
 					    "--%s: not for %s (see \"%s\" of ptcp help jobs)", o->name, action,
 					    g->title);

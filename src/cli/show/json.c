@@ -96,11 +96,11 @@ json_t *json_end(int code, const struct ptcp_err *e, json_t *more)
 	return end;
 }
 
-json_t *json_base64(const char *s)
+json_t *json_base64(const void *data, size_t n)
 {
 	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const unsigned char *p = (const unsigned char *)s;
-	size_t n = strlen(s), i;
+	const unsigned char *p = data;
+	size_t i;
 	char *out = malloc((n + 2) / 3 * 4 + 1), *q = out;
 	json_t *j;
 

@@ -35,8 +35,8 @@ json_t *json_cause(int sys);
 /* The event "end" of a command with this result: "ok", "exit", "error", "cause", and the members of `more`, which it
  * takes; NULL without memory. */
 json_t *json_end(int code, const struct ptcp_err *e, json_t *more);
-/* A text in base64. */
-json_t *json_base64(const char *s);
+/* Bytes in base64. */
+json_t *json_base64(const void *data, size_t n);
 
 json_t *json_mover(const struct ptcp_mover_stats *m);
 /* The movers of a striped transfer, as an array of objects. */

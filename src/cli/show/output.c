@@ -367,7 +367,7 @@ static json_t *json_file(const struct output *o, const struct ptcp_event *ev)
 	    status[ev->status], "error", ev->text == NULL ? json_null() : json_text(ev->text), "cause", json_cause(ev->sys), "type",
 	    ev->is_link ? "link" : "file", "bytes", ev->size_bytes == UINT64_MAX ? json_null() : json_count(ev->size_bytes));
 	if (utf8 == NULL && j != NULL)
-		json_object_set_new(j, "path_raw", json_base64(ev->path));
+		json_object_set_new(j, "path_raw", json_base64(ev->path, strlen(ev->path)));
 	json_decref(utf8);
 	if (ev->n_digests > 0)
 		json_object_set_new(j, "digests", sum_object(ev->digest, ev->n_digests));

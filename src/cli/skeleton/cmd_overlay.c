@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cli/client_opts.h"
-#include "cli/lists.h"
 #include "cli/process.h"
 #include "cli/show/json.h"
 #include "cli/show/terminal.h"
@@ -12,6 +11,7 @@
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
+#include "input/lists.h"
 
 struct overlay_args {
 	struct client_opts connect; /* first */

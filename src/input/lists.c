@@ -1,4 +1,4 @@
-#include "cli/lists.h"
+#include "input/lists.h"
 
 #include <errno.h>
 #include <limits.h>

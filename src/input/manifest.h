@@ -1,9 +1,13 @@
 /* Lists of digests as sha256sum(1) and its relatives write them, and ptcp sum. */
-#ifndef CLI_MANIFEST_H
-#define CLI_MANIFEST_H
+#ifndef INPUT_MANIFEST_H
+#define INPUT_MANIFEST_H
 
 #include <ptcp/ptcp.h>
 #include <stdio.h>
+
+/* One digest: "DIGITS  PATH"; several: a line "SHA256 (PATH) = DIGITS" for each. A backslash before the line says that
+ * the path has some in place of a line feed, a carriage return, and itself. */
+void manifest_print_digests(FILE *to, const char *path, const struct ptcp_file_digest *digest, unsigned n);
 
 struct manifest_entry {
 	char *name;             /* raw bytes, as written */

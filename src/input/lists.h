@@ -1,6 +1,6 @@
 /* Files of --exclude-from and --files-from. */
-#ifndef CLI_LISTS_H
-#define CLI_LISTS_H
+#ifndef INPUT_LISTS_H
+#define INPUT_LISTS_H
 
 #include <ptcp/ptcp.h>
 

@@ -1,4 +1,4 @@
-#include "cli/manifest.h"
+#include "input/manifest.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -7,7 +7,6 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "cli/sum_lines.h"
 #include "core/err.h"
 #include "core/sorted.h"
 #include "core/text.h"
@@ -184,7 +183,50 @@ void manifest_fini(struct manifest *m)
 
 /* ---- A list that is brought up to date ---- */
 
-/* sum_print() writes "./-" for "-", and sha256sum ./NAME writes what it is given. */
+/* ---- Lines ---- */
+
+static void print_path(FILE *to, const char *path)
+{
+	if (strcmp(path, "-") == 0)
+		fputs("./", to); /* sha256sum --check would read standard input */
+	for (; *path != '\0'; path++)
+		if (*path == '\n' || *path == '\r' || *path == '\\')
+			fprintf(to, "\\%c", *path == '\n' ? 'n' : *path == '\r' ? 'r' : '\\');
+		else
+			putc(*path, to);
+}
+
+/* The name of a digest in such a line: that of coreutils. */
+static const char *tag_of(enum ptcp_digest d, char out[16])
+{
+	const char *name = ptcp_digest_name(d);
+	size_t i;
+
+	for (i = 0; name[i] != '\0' && i < 15; i++)
+		out[i] = (char)toupper((unsigned char)name[i]);
+	out[i] = '\0';
+	return d == PTCP_BLAKE2B ? "BLAKE2b" : out;
+}
+
+void manifest_print_digests(FILE *to, const char *path, const struct ptcp_file_digest *digest, unsigned n)
+{
+	const char *escaped = strpbrk(path, "\n\r\\") != NULL ? "\\" : "";
+	char tag[16];
+	unsigned i;
+
+	for (i = 0; i < n; i++)
+		if (n == 1) {
+			fprintf(to, "%s%s  ", escaped, digest[i].hex);
+			print_path(to, path);
+			putc('\n', to);
+		} else {
+			fprintf(to, "%s%s (", escaped, tag_of(digest[i].kind, tag));
+			print_path(to, path);
+			fprintf(to, ") = %s\n", digest[i].hex);
+		}
+}
+
+/* manifest_print_digests() writes "./-" for "-", and sha256sum ./NAME writes what it is given. */
 static const char *bare_name(const struct manifest_entry *x)
 {
 	return strncmp(x->name, "./", 2) == 0 ? x->name + 2 : x->name;
@@ -247,6 +289,6 @@ void manifest_print(FILE *to, const struct manifest *m)
 		for (k = i, n = 0; k < m->n && by_name(&m->entry[i], &m->entry[k]) == 0; k++)
 			if (m->entry[k].kind != 0 && n < N_KINDS)
 				digest[n++] = (struct ptcp_file_digest){ m->entry[k].kind, m->entry[k].hex };
-		sum_print(to, m->entry[i].name, digest, n);
+		manifest_print_digests(to, m->entry[i].name, digest, n);
 	}
 }
