@@ -71,13 +71,20 @@ overdue() {
 # until_true SECONDS COMMAND...: waits for an event at most so long (see overdue). Scripts wait for nothing but events: no
 # other line of theirs rests (tests/shape).
 until_true() {
-	local limit=$1 since
-	since=$(now_ms)
+	local limit=$1 since=$((${EPOCHREALTIME/./} / 1000))
 	shift
 	until "$@"; do
 		! overdue "$since" "$limit" || return
 		nap 0.02
 	done
+	came_after $((${EPOCHREALTIME/./} / 1000 - since)) "$limit" "$@"
+}
+
+# came_after MS SECONDS COMMAND...: an event that takes most of its limit is too late for some other machine: done_testing
+# prints it
+came_after() {
+	[ "$2" -eq 0 ] || [ $(($1 * 3)) -le $(($2 * 2000 * PTCP_PATIENCE)) ] ||
+		echo "$1 of $(($2 * 1000 * PTCP_PATIENCE)) ms: ${*:3}" >>"$tmp/came.late"
 }
 
 # await SECONDS COMMAND...: the same, and fails if it does not come
@@ -233,6 +240,7 @@ done_testing() {
 	fi
 	[ ! -e "$census/compared" ] || echo "# the descriptors of $(sort -u "$census/compared" | wc -l) idle servers were compared," \
 		"$(find "$census" -name '[0-9]*' | wc -l) have run"
+	[ ! -e "$tmp/came.late" ] || sort -u "$tmp/came.late" | sed 's/^/#> more than two thirds of the limit of a wait: /'
 	echo "1..$cases"
 	[ "$failures" -eq 0 ]
 	exit
