@@ -4,7 +4,7 @@
 : "${CC:=cc}" "${SAN:=}"
 
 # make in the sources, without the options of the make that runs the tests
-ours() { env -u MAKEFLAGS -u MFLAGS make -s -C "$here" "$@" BUILD="${BUILD#"$here"/}" SAN="$SAN" CC="$CC"; }
+make_here() { env -u MAKEFLAGS -u MFLAGS make -s -C "$here" "$@" BUILD="${BUILD#"$here"/}" SAN="$SAN" CC="$CC"; }
 
 # What systemd would do: the command of the unit as its user, with its environment.
 start_unit() {
