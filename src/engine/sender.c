@@ -1,5 +1,6 @@
 /* Entries: offered in the order of the walk, ended by the receiver's verdict. */
 #include <assert.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -195,6 +196,14 @@ bool snd_early_room(const struct snd *s, size_t bytes)
 unsigned snd_depth(const struct snd *s)
 {
 	return s->depth + s->untracked;
+}
+
+unsigned snd_levels(const struct snd *s)
+{
+	const uint32_t room = 64; /* slots for what is in the lowest directory, or a quarter of few */
+	uint32_t max = s->terms.max_entries < WIRE_SLOTS ? s->terms.max_entries : WIRE_SLOTS;
+
+	return agreed(s) ? max - (max / 4 < room ? max / 4 : room) : UINT_MAX;
 }
 
 static bool stack_room(struct snd *s)

@@ -112,6 +112,9 @@ void snd_give_up(struct snd *s, uint64_t id);
  * hard links: offer the file as LINKED. False: its memory (WIRE_LINKED_MAX_BYTES) is used up, offer every name as a file. */
 bool snd_may_link(struct snd *s, uint64_t again, size_t name_bytes);
 unsigned snd_depth(const struct snd *s);
+/* Levels of directories, which are unfinished as long as their content is, that leave the receiver room for other entries;
+ * UINT_MAX before snd_agree(), when a walk begins. */
+unsigned snd_levels(const struct snd *s);
 /* Totals listed so far; `final`: the listing is complete. */
 void snd_listed(struct snd *s, uint64_t files, uint64_t bytes, bool final);
 

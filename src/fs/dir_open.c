@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -251,31 +252,75 @@ static int list_below(struct dir ***out, size_t *n, const struct dir *at, struct
 	return 0;
 }
 
+/* Writes the path of the first of the n directories of list_below() and returns their number: of directories opened
+ * before, without the last DIR_IN_PLACE_LEVELS, up to the kernel's limit of a path. With tree->lock held. */
+static size_t far_path(char path[PATH_MAX], struct dir **below, size_t n)
+{
+	size_t i, used = 0, name;
+
+	for (i = 0; i + DIR_IN_PLACE_LEVELS < n && below[i]->known && !below[i]->resolved; i++) {
+		name = strlen(below[i]->name);
+		if (used + 1 + name >= PATH_MAX)
+			break;
+		if (used > 0)
+			path[used++] = '/';
+		memcpy(path + used, below[i]->name, name);
+		used += name;
+	}
+	path[used] = '\0';
+	return i;
+}
+
+/* Opens the last directory of far_path() without the directories between, which a deep tree would open again and again;
+ * returns the number of levels. 0: the caller opens one by one, and finds any fault. With tree->lock held. */
+static size_t leap(const struct dir *at, struct dir **below, size_t n, bool cached)
+{
+	struct open_how how = { .flags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_RDONLY,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | (cached ? RESOLVE_CACHED : 0u) };
+	struct tree *t = at->tree;
+	char path[PATH_MAX];
+	size_t levels = far_path(path, below, n);
+	struct dir *d;
+	struct stat st;
+	int fd;
+
+	if (levels < 2)
+		return 0;
+	d = below[levels - 1];
+	pthread_mutex_unlock(&t->lock);
+	fd = t->sys->openat2(at->fd, path, &how, sizeof how);
+	if (fd >= 0 && (t->sys->fstat(fd, &st) != 0 || st.st_dev != d->dev || st.st_ino != d->ino))
+		t->sys->close(&fd);
+	pthread_mutex_lock(&t->lock);
+	return fd >= 0 && install(d, &fd, &st, NULL) == 0 ? levels : 0;
+}
+
 /* Opens the directories of list_below() in turn, without the lock while the disk may block. Unpins `at`, and pins the
- * last. */
+ * last directory. */
 static int open_below(struct dir *at, struct dir **below, size_t n, bool cached, struct ptcp_err *e)
 {
 	struct tree *t = at->tree;
 	struct stat st;
-	size_t i;
+	size_t i, levels;
 	int fd = -1, r = 0;
 
-	for (i = 0; i < n && r == 0; at = below[i++]) {
-		if (below[i]->fd < 0) {
+	for (i = 0; i < n && r == 0; at = below[i - 1]) {
+		if ((levels = leap(at, below + i, n - i, cached)) == 0 && below[i]->fd < 0) {
 			pthread_mutex_unlock(&t->lock);
 			r = open_node(below[i], at->fd, cached, &fd, &st, e);
 			pthread_mutex_lock(&t->lock);
 			if (r == 0)
 				r = install(below[i], &fd, &st, e);
 		}
+		i += levels > 0 ? levels : 1;
 		if (r == 0)
-			pin(below[i]);
+			pin(below[i - 1]);
 		unpin(at);
 	}
 	return r;
 }
 
-/* Opens level by level from the nearest open ancestor: trees may be deep. */
+/* Opens the directories from the nearest open one above: trees may be deep. */
 static int get(struct dir *d, bool cached, int *out, struct ptcp_err *e)
 {
 	struct tree *t = d->tree;

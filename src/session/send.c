@@ -433,6 +433,7 @@ static void list_more(struct session *sess)
 		return;
 	t->max = room < WALK_BATCH ? room : WALK_BATCH;
 	t->n = t->offered = 0;
+	walk_set_levels(t->walk, snd_levels(snd));
 	begin_batch(t, list_batch);
 }
 

@@ -234,11 +234,12 @@ bool session_is_abandoned(const struct session *sess)
 
 static uint64_t min_ns(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-/* Of a receiver, an eighth of the session's limit: the entries of sixteen sessions fit in the memory of one client, so
- * that parallel transfers of small files do not fail for each other's. */
+/* Of a receiver, a sixth of the session's limit: the entries of twelve sessions fit in the memory of one client, so
+ * that parallel transfers of small files do not fail for each other's; and the default limit takes a tree of
+ * WALK_DEPTH_MAX levels, whose directories are all unfinished at a time. */
 static uint32_t entries_in_memory(const struct memory_account *a)
 {
-	uint64_t n = memory_session_max(a) / 8 / ENTRY_BYTES;
+	uint64_t n = memory_session_max(a) / 6 / ENTRY_BYTES;
 
 	return n < WIRE_SLOTS ? (uint32_t)n : WIRE_SLOTS;
 }

@@ -61,6 +61,7 @@ struct walk {
 	const struct selection *selection; /* NULL: all */
 	struct walk_rules rules;
 	struct walk_limits limits;
+	uint32_t levels; /* see walk_set_levels() */
 	uint64_t dev;      /* file system of the added entry */
 	bool content;      /* the added entry is the content of a directory */
 };
@@ -74,6 +75,7 @@ int walk_new(struct walk **out, struct memory_account *memory, struct ptcp_err *
 	w->memory = w->rules.memory = memory;
 	list_init(&w->items);
 	w->max_streams = fd_budget_directories(STREAMS_MAX);
+	w->levels = WALK_DEPTH_MAX + 1;
 	*out = w;
 	return 0;
 }
@@ -141,6 +143,7 @@ void walk_judge(struct walk *w, const struct filter *f, bool own, struct dir *ba
 
 void walk_flat(struct walk *w) { w->flat = true; }
 void walk_limit(struct walk *w, const struct walk_limits *l) { w->limits = *l; }
+void walk_set_levels(struct walk *w, uint32_t levels) { w->levels = levels < WALK_DEPTH_MAX ? levels : WALK_DEPTH_MAX + 1; }
 void walk_select(struct walk *w, const struct selection *s) { w->selection = s; }
 
 int walk_add(struct walk *w, struct dir *dir, const char *name, struct ptcp_err *e)
@@ -409,8 +412,6 @@ static int classify(struct walk_entry *out, int at, const struct stat *st, struc
 	if (!S_ISDIR(st->st_mode))
 		return skip(out, special(st->st_mode), why);
 	out->type = WALK_DIR;
-	if (out->depth > WALK_DEPTH_MAX)
-		return fs_err_set(why, PTCP_EIO, 0, out->dir, out->name, "more than 4100 levels of directories (send it by itself)");
 	return 0;
 }
 
@@ -535,6 +536,8 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 		    fs_err_set(&why, PTCP_EREFUSED, EACCES, dir, name, EXCLUDED_WHY);
 	if (in == NULL)
 		w->dev = out->dev;
+	if (r == 0 && out->type == WALK_DIR && (uint32_t)out->depth >= w->levels)
+		r = fs_err_set(&why, PTCP_EIO, 0, dir, name, "more levels of directories than the receiver takes (send it by itself)");
 	out->closed = r == 0 && out->type == WALK_DIR && is_limit(w, out);
 	if (r == 0 && out->type == WALK_DIR && !w->flat && !out->closed && (w->enter = dir_child(dir, name)) == NULL)
 		r = err_nomem(&why);

@@ -92,6 +92,9 @@ struct walk_limits {
  * to, are reported; one that leads nowhere, out of the root, or to a directory that has it is WALK_FAILED. To be called before the first walk_next(). */
 void walk_limit(struct walk *w, const struct walk_limits *l);
 
+/* Directories below so many levels, at least 1, are WALK_FAILED from now on, since the receiver has no room for them. */
+void walk_set_levels(struct walk *w, uint32_t levels);
+
 /* Reports directories without entering them: WALK_DIR alone, without WALK_DIR_END. Added directories' content is listed
  * all the same. To be called before the first walk_next(). */
 void walk_flat(struct walk *w);

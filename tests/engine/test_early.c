@@ -45,10 +45,12 @@ static void no_more_than_every_acceptor_takes(void **state)
 	}
 	assert_int_equal(snd_room(one_snd(&o)), 0);
 	assert_false(snd_early_room(one_snd(&o), 0));
+	assert_true(snd_levels(one_snd(&o)) > WIRE_EARLY_ENTRIES);
 	one_hello(&o);
 	assert_int_equal(snd_room(one_snd(&o)), 0);
 	one_opened(&o);
 	assert_int_equal(snd_room(one_snd(&o)), WIRE_SLOTS - WIRE_EARLY_ENTRIES);
+	assert_int_equal(snd_levels(one_snd(&o)), WIRE_SLOTS - 64);
 	assert_int_equal(wire_slot(one_offer(&o, WIRE_FILE, 1000)), WIRE_EARLY_ENTRIES);
 	one_fini(&o);
 }

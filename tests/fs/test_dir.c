@@ -2,6 +2,7 @@
 #include "store/fixture.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -144,6 +145,58 @@ static void bounded(void **state)
 	tree_unref(t);
 }
 
+/* Number of directories opened while `workers` threads are at a distance of 200 levels from each other, and each opens
+ * the directory of its level with those above that it looks at: a level's share. */
+static int openings(struct dir **node, int levels, int workers)
+{
+	int i, w, up;
+
+	fx_heal();
+	for (i = 0; i < levels; i++)
+		for (w = 0; w < workers; w++)
+			for (up = 0; up < DIR_IN_PLACE_LEVELS && i - 200 * w - up > 0; up++) {
+				assert_true(dir_fd(node[i - 200 * w - up], NULL) >= 0);
+				dir_fd_done(node[i - 200 * w - up]);
+			}
+	return (fx_calls_of(FX_openat) + fx_calls_of(FX_openat2)) / levels;
+}
+
+/* However deep a tree is, each level costs as many calls, also where directories far from each other take turns. */
+static void deep(void **state)
+{
+	static const int depths[] = { 500, 1000, 2000, 4000 };
+	static struct dir *node[4001];
+	struct tree *t = open_tree();
+	unsigned k;
+	int i, fd, n = 0;
+
+	(void)state;
+	node[0] = tree_root(t);
+	for (k = 0; k < sizeof depths / sizeof *depths; k++) {
+		for (; n < depths[k]; n++) {
+			assert_true((fd = dir_fd(node[n], NULL)) >= 0);
+			assert_int_equal(mkdirat(fd, "d", 0700), 0);
+			dir_fd_done(node[n]);
+			node[n + 1] = dir_child(node[n], "d");
+		}
+		assert_in_range(openings(node, n, 1), 0, 3);
+		assert_in_range(openings(node, n, 3), 0, 3 * 2 * DIR_IN_PLACE_LEVELS);
+	}
+	/* Without openat2(), one by one. */
+	fx_fail_always(FX_openat2, ENOSYS);
+	assert_true(dir_fd(node[n], NULL) >= 0);
+	dir_fd_done(node[n]);
+	fx_heal();
+	for (i = n; i >= 0; i--) {
+		if (i > 0) {
+			assert_int_equal(unlinkat(dir_fd(node[i - 1], NULL), "d", AT_REMOVEDIR), 0);
+			dir_fd_done(node[i - 1]);
+		}
+		dir_unref(node[i]);
+	}
+	tree_unref(t);
+}
+
 /* Opens enough others to have everything idle closed. */
 static void flush_idle(struct dir *root)
 {
@@ -159,6 +212,41 @@ static void flush_idle(struct dir *root)
 	}
 	while (--i >= 0)
 		dir_unref(d[i]);
+}
+
+/* A directory far above that was replaced, by a link or by another, is found whatever is opened, by its name. */
+static void deep_replaced(void **state)
+{
+	enum { N = 3 * DIR_OPEN_MAX };
+	struct tree *t = open_tree();
+	struct dir *node[N + 1];
+	struct ptcp_err e;
+	char path[2 * N + 2] = "";
+	int i, how;
+
+	(void)state;
+	for (how = 0; how < 2; how++, rename(fx_path("d"), fx_path("first"))) {
+		node[0] = tree_root(t);
+		for (path[0] = '\0', i = 1; i <= N; i++) {
+			strcat(path, i == 1 ? "d" : "/d");
+			fx_mkdir(path);
+			node[i] = dir_child(node[i - 1], "d");
+		}
+		opens(dir_ref(node[N]), path, 0);
+		flush_idle(node[0]);
+		assert_int_equal(rename(fx_path("d/d/d/d"), fx_path(how == 0 ? "gone" : "away")), 0);
+		if (how == 0)
+			assert_int_equal(symlink(fx_path("gone"), fx_path("d/d/d/d")), 0);
+		else
+			fx_mkdir("d/d/d/d");
+		assert_true(dir_fd(node[N], &e) < 0);
+		assert_int_equal(e.sys, how == 0 ? ENOTDIR : ESTALE);
+		assert_non_null(strstr(e.msg, "d/d/d/d:"));
+		assert_null(strstr(e.msg, "d/d/d/d/d"));
+		for (i = 0; i <= N; i++)
+			dir_unref(node[i]);
+	}
+	tree_unref(t);
 }
 
 /* Between two uses, with the descriptor closed, somebody puts something else where
@@ -503,6 +591,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fx_test(trees), fx_test(search_only), fx_test(children), fx_test(bounded),
+		fx_test(deep), fx_test(deep_replaced),
 		fx_test(swapped), fx_test(resolve_openat2), fx_test(resolve_fallback),
 		fx_test(resolve_again), fx_test(path_text), fx_test(nowait), fx_test(faults),
 		fx_test(threads), fx_test(knows_umask), fx_test(notes),

@@ -404,6 +404,34 @@ static void chain(int levels, int files)
 	close(fd);
 }
 
+/* Of what lies deeper than the session takes the first directory fails, and the rest is listed. */
+static void levels(void **state)
+{
+	struct walk_entry e;
+	int r, dirs = 0, failed = 0;
+
+	(void)state;
+	chain(70, 0);
+	fx_text("d/d/f", "x");
+	walk_add(walk, fx_root, "d", NULL);
+	while ((r = walk_next(walk, &e, NULL)) == 1) {
+		dirs += e.type == WALK_DIR;
+		if (e.type == WALK_DIR)
+			walk_set_levels(walk, 7);
+		if (e.type == WALK_FAILED) {
+			failed++;
+			assert_int_equal(e.depth, 7);
+			assert_non_null(strstr(e.why, "more levels of directories than the receiver takes"));
+		} else {
+			failed -= e.type == WALK_FILE;
+		}
+		walk_entry_fini(&e);
+	}
+	assert_int_equal(r, 0);
+	assert_int_equal(dirs, 7);
+	assert_int_equal(failed, 0);
+}
+
 /* A directory that is read whole, and whose names take more memory than an empty buffer keeps. */
 static void deep_and_wide(void **state)
 {
@@ -797,7 +825,8 @@ int main(void)
 		walk_test(types), walk_test(fields), walk_test(in_the_order_added),
 		walk_test(any_name), walk_test(own_files_are_skipped), walk_test(holes), walk_test(filters),
 		walk_test(filtered_failures), walk_test(depths), walk_test(deep),
-		walk_test(wide), walk_test(deep_and_wide), walk_test(endless), walk_test(faults), walk_test(unreadable),
+		walk_test(wide), walk_test(levels),
+		walk_test(deep_and_wide), walk_test(endless), walk_test(faults), walk_test(unreadable),
 		walk_test(cut_short),
 		walk_test(vanished), walk_test(abandoned), walk_test(selections), walk_test(selections_refused),
 		walk_test(memory),
