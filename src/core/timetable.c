@@ -39,8 +39,7 @@ static int parse_percent(uint64_t *value, const char *text, struct ptcp_err *e)
 	return 0;
 }
 
-/* Parses "HH:MM", up to 24:00, and returns the end, or NULL. */
-static const char *parse_time(unsigned *second, const char *p)
+const char *timetable_clock(unsigned *second, const char *p)
 {
 	unsigned v[5], i;
 
@@ -58,9 +57,9 @@ static const char *parse_time(unsigned *second, const char *p)
 static int parse_range(struct timetable *t, const char *part, const char *rate, value_fn *value, struct ptcp_err *e)
 {
 	unsigned from, until;
-	const char *p = parse_time(&from, part);
+	const char *p = timetable_clock(&from, part);
 
-	if (p == NULL || *p != '-' || (p = parse_time(&until, p + 1)) == NULL || p + 1 != rate)
+	if (p == NULL || *p != '-' || (p = timetable_clock(&until, p + 1)) == NULL || p + 1 != rate)
 		return bad(e, part, "not a range and its rate (such as 08:00-18:00=200Mbit/s)");
 	if (from % 86400 == until % 86400)
 		return bad(e, part, "begins when it ends (write else=RATE for the whole day)");

@@ -37,6 +37,9 @@ uint64_t timetable_bps(const struct timetable *t, unsigned second);
 /* False: one rate all day. */
 bool timetable_varies(const struct timetable *t);
 
+/* Parses "HH:MM", up to 24:00, and returns the end, or NULL. */
+const char *timetable_clock(unsigned *second, const char *p);
+
 /* The second of the day by the local clock. */
 unsigned timetable_second(time_t now);
 

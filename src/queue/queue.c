@@ -62,6 +62,7 @@ void queue_task_fini(struct queue_task *t)
 	free(t->destination);
 	free(t->pairs);
 	free(t->directory);
+	free(t->blackout);
 	free(t->on_success);
 	free(t->on_failure);
 	free(t->on_overdue);
@@ -79,7 +80,7 @@ static const struct task_field {
 	FIELD("source", TASK_TEXTS, sources), FIELD("option", TASK_TEXTS, options), FIELD("after", TASK_TEXTS, after),
 	FIELD("destination", TASK_TEXT, destination), FIELD("pairs", TASK_TEXT, pairs),
 	FIELD("on-success", TASK_TEXT, on_success), FIELD("on-failure", TASK_TEXT, on_failure),
-	FIELD("on-overdue", TASK_TEXT, on_overdue),
+	FIELD("on-overdue", TASK_TEXT, on_overdue), FIELD("blackout", TASK_TEXT, blackout),
 	FIELD("directory", TASK_TEXT, directory), FIELD("priority", TASK_INT, priority),
 	FIELD("start", TASK_TIME, start_s), FIELD("deadline", TASK_TIME, deadline_s),
 	FIELD("retries", TASK_INT, retries),
@@ -165,6 +166,7 @@ struct queue_job *queue_find(const struct job_queue *q, const char *name)
 static void job_free(struct queue_job *j)
 {
 	queue_task_fini(&j->task);
+	free(j->blackout);
 	free(j->name);
 	free(j->error);
 	free(j->hosts);
@@ -180,6 +182,8 @@ void queue_free(struct job_queue *q)
 		job_free(q->job[i]);
 	}
 	free(q->job);
+	free(q->blackout_text);
+	free(q->blackout);
 	*q = (struct job_queue){ .n = 0 };
 }
 
@@ -202,6 +206,40 @@ static struct queue_job *job_new(struct job_queue *q, const char *name)
 	return q->job[q->n++] = j;
 }
 
+/* The windows of a text; NULL for none. */
+static int read_windows(struct blackout **out, const char *text, struct ptcp_err *e)
+{
+	struct blackout *b = NULL;
+	int r = 0;
+
+	if (text != NULL && strcmp(text, "none") != 0 &&
+	    ((b = malloc(sizeof *b)) == NULL || (r = blackout_parse(b, text, e)) < 0)) {
+		free(b);
+		return r < 0 ? r : err_nomem(e);
+	}
+	free(*out);
+	*out = b;
+	return 0;
+}
+
+static int apply_blackout(struct job_queue *q, char *fields, struct ptcp_err *e)
+{
+	const char *key, *value, *windows = NULL;
+	char *text = NULL;
+	int r;
+
+	while (queue_record_next(&fields, &key, &value))
+		if (strcmp(key, "windows") == 0)
+			windows = value;
+	if ((r = read_windows(&q->blackout, windows, e)) < 0)
+		return r;
+	if (windows != NULL && (text = strdup(windows)) == NULL)
+		return err_nomem(e);
+	free(q->blackout_text);
+	q->blackout_text = text;
+	return 0;
+}
+
 /* Takes the task. */
 static int apply_add(struct job_queue *q, const char *name, struct queue_task *t, struct ptcp_err *e)
 {
@@ -211,6 +249,8 @@ static int apply_add(struct job_queue *q, const char *name, struct queue_task *t
 		return err_nomem(e);
 	if (j->state == QUEUE_RUNNING || j->state == QUEUE_DONE)
 		return 0;
+	if (read_windows(&j->blackout, t->blackout, e) < 0)
+		return e->code;
 	if (t->pairs == NULL || j->task.pairs == NULL || strcmp(t->pairs, j->task.pairs) != 0)
 		j->sum = (struct queue_counts){ .bytes = 0 }, j->alone_until = 0;
 	queue_task_fini(&j->task);
@@ -387,6 +427,8 @@ int queue_apply(struct job_queue *q, const char *word, char *fields, struct ptcp
 
 	if (strcmp(word, "add") == 0)
 		return read_add(q, fields, e);
+	if (strcmp(word, "blackout") == 0)
+		return apply_blackout(q, fields, e);
 	read_event(&f, fields);
 	if (f.name == NULL || (j = queue_find(q, f.name)) == NULL)
 		return err_set(e, PTCP_ECONFIG, "a record about an unknown job (restore the journal)");
@@ -463,6 +505,14 @@ void queue_write_end(struct queue_record *r, const char *name, const struct queu
 	queue_record_seal(r);
 }
 
+void queue_write_blackout(struct queue_record *r, const char *windows, int64_t now_s)
+{
+	queue_record_begin(r, "blackout");
+	queue_record_number(r, "at", now_s);
+	queue_record_add(r, "windows", windows);
+	queue_record_seal(r);
+}
+
 /* ---- Order ---- */
 
 #define CHAIN_MAX 1000 /* jobs, each after the one before; the depth of the recursion */
@@ -523,5 +573,38 @@ const char *queue_held_by(const struct job_queue *q, const struct queue_job *j, 
 			return "after";
 	if (j->task.start_s > now_s)
 		return "start";
-	return j->again_s > now_s && j->again_s <= now_s + QUEUE_PAUSE_MAX_S ? "retry" : NULL;
+	if (j->again_s > now_s && j->again_s <= now_s + QUEUE_PAUSE_MAX_S)
+		return "retry";
+	return queue_blackout(q, j, now_s).closed ? "blackout" : NULL;
+}
+
+/* The common part of two spans. */
+static struct blackout_span join(struct blackout_span a, struct blackout_span b)
+{
+	if (a.closed != b.closed) /* closed windows prevail */
+		return a.closed ? a : b;
+	a.from_s = a.from_s > b.from_s ? a.from_s : b.from_s;
+	a.until_s = a.until_s < b.until_s ? a.until_s : b.until_s;
+	return a;
+}
+
+struct blackout_span queue_blackout(const struct job_queue *q, const struct queue_job *j, int64_t now_s)
+{
+	return join(blackout_at(q->blackout, now_s), blackout_at(j->blackout, now_s));
+}
+
+enum { OPEN_MAX_S = 366 * 86400 };
+
+int64_t queue_open_s(const struct job_queue *q, const struct queue_job *j, int64_t now_s, int64_t until_s)
+{
+	int64_t open_s = 0, at_s = now_s, end_s;
+	struct blackout_span s;
+
+	while (at_s < until_s) {
+		s = queue_blackout(q, j, at_s);
+		end_s = s.until_s < until_s && at_s - now_s < OPEN_MAX_S ? s.until_s : until_s;
+		open_s += s.closed ? 0 : end_s - at_s;
+		at_s = end_s;
+	}
+	return open_s;
 }

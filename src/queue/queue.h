@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/blackout.h"
 #include "queue/queue_record.h"
 
 #define QUEUE_NAME_MAX 64
@@ -25,6 +26,7 @@ struct queue_task {
 	char *destination;
 	char *pairs;     /* list of sources and destinations, instead of both above; or NULL */
 	char *directory; /* relative paths begin here */
+	char *blackout;  /* windows without processes, see core/blackout.h; or NULL */
 	char *on_success, *on_failure, *on_overdue; /* commands for the shell, run after these events; or NULL */
 	int priority;    /* higher ones first */
 	int64_t start_s; /* not before; 0: at once */
@@ -46,6 +48,7 @@ void queue_counts_add(struct queue_counts *sum, struct queue_counts c); /* the l
 struct queue_job {
 	char *name;
 	struct queue_task task;
+	struct blackout *blackout; /* the windows of the task; or NULL */
 	enum queue_state state;
 	bool paused;
 	bool alerted; /* the command for overdue jobs was run */
@@ -70,6 +73,8 @@ struct job_queue {
 	struct queue_job **job; /* in the order of their entry */
 	size_t n, room;
 	void *by_name;
+	char *blackout_text;    /* windows without processes; or NULL */
+	struct blackout *blackout;
 	int64_t since_s;        /* for `recent`; set before the records are applied */
 };
 
@@ -122,10 +127,17 @@ void queue_texts_fini(struct queue_texts *t);
 /* Letters, digits, '.', '_' and '-', the first a letter or a digit; at most QUEUE_NAME_MAX. */
 bool queue_name_ok(const char *name);
 
-/* The reason why a waiting job does not begin now: "pause", "after", "start" or "retry"; NULL: the limits at most. A
- * failure holds a job for QUEUE_PAUSE_MAX_S at most, in case the clock was put back. */
+/* The reason why a waiting job does not begin now: "pause", "after", "start", "retry" or "blackout"; NULL: the limits
+ * at most. A failure holds a job for QUEUE_PAUSE_MAX_S at most, in case the clock was put back. */
 const char *queue_held_by(const struct job_queue *q, const struct queue_job *j, int64_t now_s);
 #define QUEUE_PAUSE_MAX_S 3600
+
+/* Whether a window of the queue, or of the job, is closed now, and until when. */
+struct blackout_span queue_blackout(const struct job_queue *q, const struct queue_job *j, int64_t now_s);
+/* Seconds outside of the windows from now_s to until_s; windows after a year do not count. */
+int64_t queue_open_s(const struct job_queue *q, const struct queue_job *j, int64_t now_s, int64_t until_s);
+/* Writes the windows of the queue; "none": no windows. */
+void queue_write_blackout(struct queue_record *r, const char *windows, int64_t now_s);
 
 /* Whether the job was done after its deadline, or is not done and the deadline is over. */
 bool queue_is_overdue(const struct queue_job *j, int64_t now_s);

@@ -15,7 +15,7 @@ enum { JOBS_MAX = 100000, TEXTS_MAX = 10000, PRIORITY_MAX = 1000, RETRIES_MAX = 
 /* A job before the conversion of values. */
 struct raw {
 	char *name, *destination, *pairs, *start, *deadline, *on_success, *on_failure, *on_overdue;
-	int source, sources, options, after, priority, retries; /* nodes; -1: not given */
+	int blackout, source, sources, options, after, priority, retries; /* nodes; -1: not given */
 };
 
 #define AT(member) offsetof(struct raw, member)
@@ -34,9 +34,17 @@ static const struct conf_field fields[] = {
 	{ "on_failure", CONF_TEXT, AT(on_failure), 0 },
 	{ "on_overdue", CONF_TEXT, AT(on_overdue), 0 },
 	{ "retries", CONF_NODE, AT(retries), 0 },
+	{ "blackout", CONF_NODE, AT(blackout), 0 },
 	{ .key = NULL },
 };
-static const struct conf_field top[] = { { "jobs", CONF_NODE, 0, 1 }, { .key = NULL } };
+struct raw_queue {
+	int jobs, blackout;
+};
+static const struct conf_field top[] = {
+	{ "jobs", CONF_NODE, offsetof(struct raw_queue, jobs), 1 },
+	{ "blackout", CONF_NODE, offsetof(struct raw_queue, blackout), 0 },
+	{ .key = NULL },
+};
 
 static void raw_fini(struct raw *w)
 {
@@ -64,6 +72,30 @@ static int read_texts(struct queue_texts *t, const struct conf_doc *d, int node,
 	for (i = 0, r = 0; i < n && r == 0; i++)
 		if ((r = conf_want_text(d, conf_item(d, node, i), what, &text, e)) == 0)
 			r = queue_texts_add(t, text, e);
+	return r;
+}
+
+/* Windows: a text, or a list of texts; joined by commas. "none" stands for no window. */
+static int read_windows(char **out, const struct conf_doc *d, int node, struct ptcp_err *e)
+{
+	struct queue_texts t = { .n = 0 };
+	struct blackout b;
+	struct ptcp_err why;
+	size_t n, i;
+	FILE *f;
+	int r = read_texts(&t, d, node, "blackout", e);
+
+	if (r == 0 && t.n > 0) {
+		if ((f = open_memstream(out, &n)) == NULL)
+			r = err_nomem(e);
+		for (i = 0; i < t.n && r == 0; i++)
+			fprintf(f, "%s%s", i > 0 ? "," : "", t.of[i]);
+		if (f != NULL && fclose(f) != 0)
+			r = err_nomem(e);
+		if (r == 0 && strcmp(*out, "none") != 0 && blackout_parse(&b, *out, &why) < 0)
+			r = conf_fail(d, node, e, "%s: %s", "blackout", why.msg);
+	}
+	queue_texts_fini(&t);
 	return r;
 }
 
@@ -161,6 +193,7 @@ static int convert(struct queue_file_job *j, struct raw *w, const struct conf_do
 	if ((r = read_texts(&t->sources, d, w->source, "source", e)) < 0 ||
 	    (r = read_texts(&t->sources, d, w->sources, "sources", e)) < 0 ||
 	    (r = read_texts(&t->after, d, w->after, "after", e)) < 0 ||
+	    (r = read_windows(&t->blackout, d, w->blackout, e)) < 0 ||
 	    (r = read_options(&t->options, d, w->options, e)) < 0 ||
 	    (r = read_number(&t->priority, d, w->priority, "priority", -PRIORITY_MAX, PRIORITY_MAX, e)) < 0 ||
 	    (r = read_number(&retries, d, w->retries, "retries", 0, RETRIES_MAX, e)) < 0)
@@ -179,7 +212,8 @@ static int convert(struct queue_file_job *j, struct raw *w, const struct conf_do
 static int read_job(struct queue_file_job *j, const struct conf_doc *d, int node, int64_t now_s, queue_check_fn *check,
     void *arg, struct ptcp_err *e)
 {
-	struct raw w = { .source = -1, .sources = -1, .options = -1, .after = -1, .priority = -1, .retries = -1 };
+	struct raw w = { .blackout = -1, .source = -1, .sources = -1, .options = -1, .after = -1, .priority = -1,
+		.retries = -1 };
 	struct ptcp_err why;
 	int r = conf_read_map(d, node, "job", fields, &w, e);
 
@@ -219,19 +253,21 @@ int queue_file_read(struct queue_file *f, const char *path, int64_t now_s, queue
 {
 	struct conf_doc *d = NULL;
 	const char *fault;
-	int list = -1, r;
+	struct raw_queue w = { .jobs = -1, .blackout = -1 };
 	size_t i, n = 0;
+	int r;
 
 	*f = (struct queue_file){ .n = 0 };
 	if ((r = conf_doc_load(&d, path, &fault, e)) == 0 && fault != NULL)
 		r = err_set(e, PTCP_ECONFIG, "%s: %s", path, fault);
-	if (r == 0 && (r = conf_read_map(d, conf_doc_root(d), "jobs", top, &list, e)) == 0 &&
-	    (r = conf_want_list(d, list, "jobs", JOBS_MAX, &n, e)) == 0 && (f->job = calloc(n + 1,
+	if (r == 0 && (r = conf_read_map(d, conf_doc_root(d), "jobs", top, &w, e)) == 0 &&
+	    (r = read_windows(&f->blackout, d, w.blackout, e)) == 0 &&
+	    (r = conf_want_list(d, w.jobs, "jobs", JOBS_MAX, &n, e)) == 0 && (f->job = calloc(n + 1,
 	    sizeof *f->job)) == NULL)
 		r = err_nomem(e);
 	for (i = 0; i < n && r == 0; i++) {
 		f->n = i + 1;
-		r = read_job(&f->job[i], d, conf_item(d, list, i), now_s, check, arg, e);
+		r = read_job(&f->job[i], d, conf_item(d, w.jobs, i), now_s, check, arg, e);
 	}
 	conf_doc_free(d);
 	if (r == 0)
@@ -250,5 +286,6 @@ void queue_file_fini(struct queue_file *f)
 		queue_task_fini(&f->job[i].task);
 	}
 	free(f->job);
+	free(f->blackout);
 	*f = (struct queue_file){ .n = 0 };
 }

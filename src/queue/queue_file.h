@@ -15,6 +15,7 @@ struct queue_file {
 		struct queue_task task;
 	} *job;
 	size_t n;
+	char *blackout; /* windows of the queue; NULL: not mentioned */
 };
 
 /* The first times after `now_s` are meant. PTCP_ECONFIG: "FILE:LINE:COLUMN: ..". */

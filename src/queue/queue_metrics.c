@@ -7,7 +7,7 @@
 enum { OVERDUE_MAX = 100 };
 
 /* Reasons of queue_held_by(); "limits" stands for NULL. */
-static const char *const reasons[] = { "pause", "after", "start", "retry", "limits" };
+static const char *const reasons[] = { "pause", "after", "start", "retry", "blackout", "limits" };
 #define N_REASONS (sizeof reasons / sizeof *reasons)
 
 struct queue_sums {

@@ -39,6 +39,8 @@ void queue_state_text(FILE *f, const struct job_queue *q, const struct queue_job
 			fprintf(f, "%s%s", i == 0 ? " after " : ", ", j->task.after.of[i]);
 	else if (held != NULL && strcmp(held, "pause") == 0)
 		fputs(", paused", f);
+	else if (held != NULL && strcmp(held, "blackout") == 0)
+		fprintf(f, ", blackout until %s", queue_moment(at, queue_blackout(q, j, now_s).until_s));
 	else if (held != NULL)
 		fprintf(f, ", %s at %s", held, queue_moment(at, held[0] == 's' ? j->task.start_s : j->again_s));
 	if (queue_is_overdue(j, now_s))

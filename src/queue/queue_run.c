@@ -393,14 +393,15 @@ static bool begin(struct queue_run *r, struct queue_job *j, struct queue_slot *s
 	return true;
 }
 
-/* Stops the processes of paused and cancelled jobs. */
-static void stop_ordered(struct queue_run *r)
+/* Stops the processes of paused and cancelled jobs, and those within a window. */
+static void stop_ordered(struct queue_run *r, int64_t now_s)
 {
 	struct queue_slot *s;
 
 	for (s = r->slot; s < r->slot + QUEUE_PROCESSES_MAX; s++)
 		if (s->job != NULL && !s->ended && !s->told &&
-		    (r->stopping || s->job->paused || s->job->state != QUEUE_RUNNING)) {
+		    (r->stopping || s->job->paused || s->job->state != QUEUE_RUNNING ||
+		    queue_blackout(r->q, s->job, now_s).closed)) {
 			s->told = true;
 			r->w.stop(r->w.arg, s->job);
 		}
@@ -436,7 +437,7 @@ static bool alert(struct queue_run *r, int64_t now_s)
 /* The next time that releases a job, or makes one overdue. */
 static int64_t next_time(const struct queue_run *r, int64_t now_s)
 {
-	int64_t at_s = INT64_MAX, start_s, again_s;
+	int64_t at_s = INT64_MAX, start_s, again_s, window_s;
 	size_t i;
 
 	for (i = 0; i < r->q->n; i++) {
@@ -446,6 +447,10 @@ static int64_t next_time(const struct queue_run *r, int64_t now_s)
 		start_s = held != NULL && strcmp(held, "start") == 0 ? j->task.start_s : INT64_MAX;
 		again_s = held != NULL && strcmp(held, "retry") == 0 ? j->again_s : INT64_MAX;
 		at_s = start_s < at_s ? start_s : again_s < at_s ? again_s : at_s;
+		if (j->state == QUEUE_RUNNING || (held != NULL && strcmp(held, "blackout") == 0)) {
+			window_s = queue_blackout(r->q, j, now_s).until_s;
+			at_s = window_s < at_s ? window_s : at_s;
+		}
 		if (next_deadline(j) > now_s && next_deadline(j) < at_s)
 			at_s = next_deadline(j) + 1;
 	}
@@ -460,7 +465,7 @@ int64_t queue_run_step(struct queue_run *r, int64_t now_s)
 	struct queue_slot *s;
 	struct queue_job *j;
 
-	stop_ordered(r);
+	stop_ordered(r, now_s);
 	if (!recover(r, now_s) || !record_ends(r, now_s) || !alert(r, now_s))
 		return now_s + RECORD_PAUSE_S;
 	while (!r->stopping && (s = slot_of(r, NULL)) != NULL && (j = pick(r, now_s)) != NULL)
@@ -472,7 +477,7 @@ int64_t queue_run_step(struct queue_run *r, int64_t now_s)
 void queue_run_stop(struct queue_run *r)
 {
 	r->stopping = true;
-	stop_ordered(r);
+	stop_ordered(r, 0);
 }
 
 bool queue_run_idle(const struct queue_run *r, int64_t now_s)
@@ -488,7 +493,8 @@ bool queue_run_idle(const struct queue_run *r, int64_t now_s)
 		const struct queue_job *j = r->q->job[i];
 		const char *held = j->state == QUEUE_WAITING ? queue_held_by(r->q, j, now_s) : "pause";
 
-		if (held == NULL || strcmp(held, "start") == 0 || strcmp(held, "retry") == 0)
+		if (held == NULL || strcmp(held, "start") == 0 || strcmp(held, "retry") == 0 ||
+		    strcmp(held, "blackout") == 0)
 			return false;
 	}
 	return true;

@@ -45,7 +45,9 @@ static void good(void **state)
 	    "    priority: 5\n    on_failure: mail -s failed x@y\n    on_overdue: page me\n"
 	    "    after: [other]\n    start: 22:00\n    deadline: 08:00\n    retries: 3\n"
 	    "  - name: other\n    sources: /x\n    destination: h:y\n"
-	    "  - {name: list, pairs: pairs.txt, after: other, priority: -1}\n", &e) < 0)
+	    "  - {name: list, pairs: pairs.txt, after: other, priority: -1, "
+	    "blackout: ['08:00-18:00', Sun 00:00-24:00]}\n"
+	    "blackout: Mon-Fri 09:00-17:00\n", &e) < 0)
 		fail_msg("%s", e.msg);
 	assert_int_equal(f.n, 3);
 	t = &f.job[0].task;
@@ -70,6 +72,9 @@ static void good(void **state)
 	assert_int_equal(f.job[1].task.retries, QUEUE_RETRIES);
 	assert_string_equal(f.job[2].task.pairs, "pairs.txt");
 	assert_int_equal(f.job[2].task.priority, -1);
+	assert_string_equal(f.job[2].task.blackout, "08:00-18:00,Sun 00:00-24:00");
+	assert_string_equal(f.blackout, "Mon-Fri 09:00-17:00");
+	assert_null(f.job[1].task.blackout);
 	queue_file_fini(&f);
 }
 
@@ -107,7 +112,7 @@ static void summer_time(void **state)
 static void bad(void **state)
 {
 	static const struct { const char *text, *want; } rows[] = {
-		{ "hosts: []\n", ":1:1: jobs: expected jobs, got the unknown key 'hosts'" },
+		{ "hosts: []\n", ":1:1: jobs: expected jobs or blackout, got the unknown key 'hosts'" },
 		{ "jobs: 3\n", ":1:7: jobs" },
 		{ "jobs: [{source: a}]\n", "expected the key 'name'" },
 		{ "jobs: [{name: a, source: b, destination: 'h:c', start: '2027-01-31T22:00', "
@@ -128,6 +133,10 @@ static void bad(void **state)
 		{ "jobs: [{name: a, source: b, destination: 'h:c', start: 2001-01-01}]\n",
 		    "start: not a time to come" },
 		{ "jobs: [{name: a, source: b, destination: 'h:c', options: [x]}]\n", "options" },
+		{ "jobs: [{name: a, source: b, destination: 'h:c', blackout: never}]\n",
+		    "blackout: 'never': not a window" },
+		{ "blackout: [00:00-12:00, 12:00-24:00]\njobs: []\n",
+		    ":1:11: blackout: '00:00-12:00,12:00-24:00': covers" },
 		{ "jobs: [{name: a, source: {b: c}, destination: 'h:c'}]\n", "source" },
 		{ "jobs: [{name: wrong, source: b, destination: 'h:c'}]\n", ":1:8: wrong: not so" },
 		{ "jobs:\n - {name: a, source: b, destination: 'h:c'}\n - {name: a, source: d, destination: 'h:e'}\n",

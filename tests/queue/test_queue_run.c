@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/err.h"
@@ -94,6 +95,7 @@ static int sim_start(void *arg, struct queue_job *j, struct ptcp_err *e)
 	assert_false(m->running);
 	assert_int_equal(j->state, QUEUE_RUNNING);
 	assert_true(j->task.start_s <= clock_s(s));
+	assert_false(queue_blackout(&s->q, j, clock_s(s)).closed);
 	for (i = 0; i < j->task.after.n; i++)
 		assert_true(sim_of(s, queue_find(&s->q, j->task.after.of[i]))->complete);
 	s->begun_while_full += is_full(s);
@@ -252,6 +254,8 @@ static void add_jobs(struct sim *s)
 		}
 		if (draw(s, 10) == 0)
 			t.start_s = clock_s(s) + draw(s, 3600);
+		if (draw(s, 10) == 0)
+			assert_non_null(t.blackout = strdup(draw(s, 2) == 0 ? "00:00-12:00" : "Tue-Wed 20:00-06:00"));
 		snprintf(name, sizeof name, "j%u", i);
 		queue_write_add(&r, name, &t, clock_s(s));
 		queue_task_fini(&t);
@@ -535,6 +539,56 @@ static void overdue_once(void **state)
 	desk_close(&d);
 }
 
+static void desk_close_queue(struct desk *d, const char *windows)
+{
+	struct queue_record r = { .text = NULL };
+	struct ptcp_err e;
+
+	queue_write_blackout(&r, windows, 1);
+	assert_int_equal(apply_record(&d->q, &r, &e), 0);
+	queue_record_free(&r);
+}
+
+/* Windows of the queue stop all jobs, those of a job only this job; both continue afterwards. */
+static void windows(void **state)
+{
+	const int64_t day_s = 1700006400; /* midnight */
+	struct desk d;
+
+	(void)state;
+	setenv("TZ", "UTC0", 1);
+	tzset();
+	desk_open(&d, 1);
+	desk_add(&d, "a", "h", NULL, 0, false);
+	desk_add(&d, "b", "k", NULL, 0, false);
+	assert_non_null(d.q.job[1]->blackout = calloc(1, sizeof *d.q.job[1]->blackout));
+	assert_int_equal(blackout_parse(d.q.job[1]->blackout, "06:00-07:00", &(struct ptcp_err){ 0 }), 0);
+	desk_close_queue(&d, "00:00-01:00,06:30-08:00");
+	assert_int_equal(queue_run_step(d.run, day_s), day_s + 3600);
+	assert_string_equal(queue_held_by(&d.q, d.q.job[0], day_s), "blackout");
+	assert_false(queue_run_idle(d.run, day_s));
+	assert_int_equal(queue_run_step(d.run, day_s + 3600), day_s + 6 * 3600);
+	assert_string_equal(d.log, "a b");
+	assert_int_equal(queue_run_step(d.run, day_s + 6 * 3600), day_s + 6 * 3600 + 1800);
+	assert_string_equal(d.log, "a b -b");
+	desk_ended(&d, "b", QUEUE_FAILS, 0, true, day_s + 6 * 3600 + 1);
+	assert_int_equal(state_of(&d, "b"), QUEUE_WAITING); /* no failure */
+	assert_int_equal(d.q.job[1]->tries, 0);
+	queue_run_step(d.run, day_s + 6 * 3600 + 1800);
+	assert_string_equal(d.log, "a b -b -a");
+	desk_ended(&d, "a", QUEUE_FINE, 0, true, day_s + 6 * 3600 + 1801); /* at its end anyway */
+	assert_int_equal(state_of(&d, "a"), QUEUE_DONE);
+	queue_run_step(d.run, day_s + 7 * 3600);
+	assert_string_equal(d.log, "a b -b -a");
+	/* until 10:00: 08:00 to 10:00; on the next day 06:00 to 08:00 are closed again */
+	assert_int_equal(queue_open_s(&d.q, d.q.job[1], day_s + 7 * 3600, day_s + 10 * 3600), 2 * 3600);
+	assert_int_equal(queue_open_s(&d.q, d.q.job[1], day_s + 7 * 3600, day_s + 34 * 3600), (16 + 5 + 2) * 3600);
+	desk_close_queue(&d, "none");
+	queue_run_step(d.run, day_s + 7 * 3600 + 1);
+	assert_string_equal(d.log, "a b -b -a b");
+	desk_close(&d);
+}
+
 /* The sums of all processes, and of those since a time; the largest impact counts. */
 static void counts_since_a_time(void **state)
 {
@@ -756,6 +810,7 @@ int main(void)
 		cmocka_unit_test(failures),
 		cmocka_unit_test(counts_since_a_time),
 		cmocka_unit_test(overdue_once),
+		cmocka_unit_test(windows),
 		cmocka_unit_test(clock_put_back),
 		cmocka_unit_test(dead_host),
 		cmocka_unit_test(orders),

@@ -61,7 +61,7 @@ static int check_record(const struct jobs *s, const struct queue_record *rec, st
 		at = i == 0 ? copy.text : strdup(rec->text);
 		for (word = at; at != NULL && r == 0 && (end = strchr(word, '\n')) != NULL; word = end + 1)
 			if (queue_record_read((char *)(uintptr_t)word, (size_t)(end - word), &word, &fields))
-				r = queue_apply(&all, "add", fields, e);
+				r = queue_apply(&all, word, fields, e);
 		if (i == 1)
 			free(at);
 	}
@@ -75,6 +75,29 @@ static int check_record(const struct jobs *s, const struct queue_record *rec, st
 static int commit(struct jobs *s, const struct queue_record *rec, struct ptcp_err *e)
 {
 	return rec->n == 0 ? 0 : queue_journal_append(&s->journal, &s->queue, rec, e);
+}
+
+/* The windows of the queue, "none" for none. */
+static void set_blackout(const struct jobs *s, struct queue_record *rec, const char *windows, int64_t now_s)
+{
+	const char *old = s->queue.blackout_text;
+
+	if (strcmp(windows, old != NULL ? old : "none") != 0)
+		queue_write_blackout(rec, windows, now_s);
+}
+
+static int change_blackout(struct jobs *s, const char *windows, struct ptcp_err *e)
+{
+	struct queue_record rec = { .text = NULL };
+	int r = queue_journal_lock(&s->journal, &s->queue, -1, e);
+
+	if (r < 0)
+		return r;
+	set_blackout(s, &rec, windows, s->now_s);
+	r = commit(s, &rec, e);
+	queue_journal_unlock(&s->journal);
+	queue_record_free(&rec);
+	return r;
 }
 
 static int add_file(struct jobs *s, const char *path, struct ptcp_err *e)
@@ -91,6 +114,8 @@ static int add_file(struct jobs *s, const char *path, struct ptcp_err *e)
 	if ((r = queue_file_read(&f, path, now_s, jobs_check, cwd, e)) < 0)
 		return r;
 	if ((r = queue_journal_lock(&s->journal, &s->queue, -1, e)) == 0) {
+		if (f.blackout != NULL)
+			set_blackout(s, &rec, f.blackout, now_s);
 		for (i = 0; i < f.n; i++)
 			add_one(s, &rec, f.job[i].name, &f.job[i].task, now_s);
 		if (rec.n == 0 || (r = check_record(s, &rec, e)) == 0)
@@ -143,7 +168,8 @@ static int task_of(struct queue_task *t, const struct jobs_args *a, size_t n, ch
 	    (a->pairs != NULL && (t->pairs = strdup(a->pairs)) == NULL) ||
 	    (a->on_success != NULL && (t->on_success = strdup(a->on_success)) == NULL) ||
 	    (a->on_failure != NULL && (t->on_failure = strdup(a->on_failure)) == NULL) ||
-	    (a->on_overdue != NULL && (t->on_overdue = strdup(a->on_overdue)) == NULL))
+	    (a->on_overdue != NULL && (t->on_overdue = strdup(a->on_overdue)) == NULL) ||
+	    (a->blackout != NULL && (t->blackout = strdup(a->blackout)) == NULL))
 		return err_nomem(e);
 	if (getcwd(cwd, sizeof cwd) == NULL)
 		return err_sys(e, PTCP_EIO, "the current directory has no path");
@@ -363,7 +389,9 @@ static int act(struct jobs *s, const struct jobs_args *a, const char *action, si
 		r = add_file(s, operands[0], e);
 	else if (strcmp(action, "add") == 0)
 		r = add_task(s, a, n, operands, e);
-	return r < 0 || strcmp(action, "add") == 0 ? r : jobs_run(s, a, e);
+	if (r < 0 || strcmp(action, "add") == 0)
+		return r;
+	return a->blackout != NULL && (r = change_blackout(s, a->blackout, e)) < 0 ? r : jobs_run(s, a, e);
 }
 
 /* A process of the queue: PARENT DIRECTORY COMMAND .. */
@@ -414,12 +442,24 @@ static const struct opt add_options[] = {
 	    1000 },
 	{ .name = NULL },
 };
-/* With run: defaults for all jobs. */
-static const struct opt hook_options[] = {
+static int set_windows(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct blackout b;
+	int r;
+
+	if (strcmp(text, "none") != 0 && (r = blackout_parse(&b, text, e)) < 0)
+		return err_while(e, r, "--%s", o->name);
+	return opt_text(args, o, text, e);
+}
+
+/* With run: for all jobs. */
+static const struct opt all_jobs_options[] = {
 	{ "on-success", 0, "COMMAND", "run COMMAND when a job is done, with its object on standard input", opt_text,
 	    AT(on_success), 0, 0 },
 	{ "on-failure", 0, "COMMAND", "run COMMAND when a job has failed for good", opt_text, AT(on_failure), 0, 0 },
 	{ "on-overdue", 0, "COMMAND", "run COMMAND when a job misses its deadline", opt_text, AT(on_overdue), 0, 0 },
+	{ "blackout", 0, "WINDOWS", "run nothing in these windows, such as 'Mon-Fri 08:00-18:00'", set_windows,
+	    AT(blackout), 0, 0 },
 	{ .name = NULL },
 };
 static const struct opt metrics_options[] = {
@@ -434,7 +474,7 @@ static const struct opt report_options[] = {
 };
 /* A title names the actions that take its options. */
 static const struct opt_group tables[] = { GROUP_OWN(jobs_options), GROUP_OF("Options of run", run_options),
-	GROUP_OF("Options of add", add_options), GROUP_OF("Options of run and add", hook_options),
+	GROUP_OF("Options of add", add_options), GROUP_OF("Options of run and add", all_jobs_options),
 	GROUP_OF("Options of run and status", metrics_options), GROUP_OF("Options of report", report_options),
 	GROUP_END };
 

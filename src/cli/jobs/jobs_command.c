@@ -86,22 +86,22 @@ static void command_put(struct jobs_command *c, const char *text) { c->argv[c->n
 
 /* For the process of the only transfer of a job; between two servers, and for lists, the queue only judges. */
 static int put_deadline(struct jobs_command *c, const struct queue_task *t, const struct queue_texts *sources,
-    const char *dest, struct ptcp_err *e)
+    const char *dest, int64_t open_s, struct ptcp_err *e)
 {
 	char text[40];
 	int r;
 
-	if (t->pairs != NULL || t->deadline_s <= (int64_t)time(NULL) ||
+	if (t->pairs != NULL || t->deadline_s == 0 || open_s <= 0 ||
 	    (ptcp_is_remote(sources->of[0]) && ptcp_is_remote(dest)))
 		return 0;
-	snprintf(text, sizeof text, "--deadline=@%lld", (long long)t->deadline_s);
+	snprintf(text, sizeof text, "--deadline=@%lld", (long long)time(NULL) + open_s);
 	if ((r = queue_texts_add(&c->owned, text, e)) == 0)
 		command_put(c, c->owned.of[c->owned.n - 1]);
 	return r;
 }
 
 int jobs_command_make(struct jobs_command *c, const char *program, const struct queue_job *j,
-    const struct queue_texts *sources, const char *dest, struct ptcp_err *e)
+    const struct queue_texts *sources, const char *dest, int64_t open_s, struct ptcp_err *e)
 {
 	const struct queue_task *t = &j->task;
 	const struct command *command = command_of(sources, dest, e);
@@ -135,7 +135,7 @@ int jobs_command_make(struct jobs_command *c, const char *program, const struct 
 			return r;
 		command_put(c, c->owned.of[c->owned.n - 1]);
 	}
-	if ((r = put_deadline(c, t, sources, dest, e)) < 0)
+	if ((r = put_deadline(c, t, sources, dest, open_s, e)) < 0)
 		return r;
 	command_put(c, "--");
 	for (i = 0; i < sources->n; i++)

@@ -18,6 +18,7 @@ struct jobs_args {
 	const char *name, *pairs, *start, *deadline; /* options of jobs add */
 	const char *on_success, *on_failure, *on_overdue; /* with jobs run: defaults for all jobs */
 	const char *metrics, *metrics_listen;
+	const char *blackout; /* windows of the job, or, with jobs run, of the queue */
 	struct opt_texts options, after;
 	int priority;
 	unsigned retries;
@@ -50,7 +51,8 @@ void jobs_metrics(FILE *f, void *s);
 /* "ptcp jobs carry PARENT DIRECTORY COMMAND ..", for processes of the queue: runs a command until the parent ends. */
 #define JOBS_CARRY "carry"
 
-/* The command line of a process, ended by NULL; texts are borrowed, except for `owned`. PTCP_EUSAGE: no operand is
+/* The command line of a process, ended by NULL; texts are borrowed, except for `owned`. `open_s`: the time until the
+ * deadline, without windows in which nothing runs. PTCP_EUSAGE: no operand is
  * remote. */
 struct jobs_command {
 	const char **argv;
@@ -59,7 +61,7 @@ struct jobs_command {
 	struct queue_texts owned;
 };
 int jobs_command_make(struct jobs_command *c, const char *program, const struct queue_job *j,
-    const struct queue_texts *sources, const char *dest, struct ptcp_err *e);
+    const struct queue_texts *sources, const char *dest, int64_t open_s, struct ptcp_err *e);
 void jobs_command_fini(struct jobs_command *c); /* zeroed is fine */
 
 /* A queue_check_fn: whether send and recv have the options of a task. */

@@ -135,6 +135,7 @@ static int world_prepare(void *arg, struct queue_job *j, struct ptcp_err *e)
 static int start_child(struct jobs_world *w, struct jobs_child *c, const struct queue_job *j, struct ptcp_err *e)
 {
 	const struct queue_task *t = &j->task;
+	const int64_t now_s = (int64_t)time(NULL);
 	bool pairs = t->pairs != NULL;
 	struct jobs_command command = { .n = 0 };
 	char log[PATH_MAX];
@@ -148,7 +149,8 @@ static int start_child(struct jobs_world *w, struct jobs_child *c, const struct 
 	}
 	snprintf(log, sizeof log, "%s/log/%s", w->s->dir, j->name);
 	if ((r = jobs_command_make(&command, w->program, j, pairs ? &c->batch.sources : &t->sources,
-	    pairs ? c->batch.destination : t->destination, e)) == 0)
+	    pairs ? c->batch.destination : t->destination, queue_open_s(&w->s->queue, j, now_s, t->deadline_s),
+	    e)) == 0)
 		r = jobs_process_start(&c->process, (char *const *)(uintptr_t)command.argv, log, e);
 	jobs_command_fini(&command);
 	return r;
