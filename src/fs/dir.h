@@ -47,7 +47,7 @@ struct dir *dir_child(struct dir *parent, const char *name);
 /* A node for an existing directory at `path`, from a peer or user, below `base`: "" and "." are `base`; a
  * leading '/' is dropped; ".." and symbolic links are followed as long as they stay below the root, by
  * openat2(RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS), or without that call (ENOSYS, EPERM) component by
- * component, refusing links and "..". PTCP_EIO with e->sys ENOENT (does not exist) or ENOTDIR (not a directory);
+ * component, refusing links. PTCP_EIO with e->sys ENOENT (does not exist) or ENOTDIR (not a directory);
  * PTCP_EREFUSED with EXDEV (leaves the root). */
 int dir_resolve(struct dir **out, struct dir *base, const char *path, struct ptcp_err *e);
 

@@ -445,28 +445,44 @@ static size_t tidy(char *out, const char *path)
 	return used;
 }
 
+/* *d becomes its child, or its parent for "..", which is what the path says: no link was followed to *d. */
+static int step_plain(struct dir **d, const char *name, struct ptcp_err *e)
+{
+	struct dir *from = *d, *to;
+	int r;
+
+	if (strcmp(name, "..") == 0) {
+		if (from->parent == NULL || from->resolved)
+			return fs_err_set(e, PTCP_EREFUSED, EXDEV, from, "..", "leads out of the root directory");
+		if ((r = dir_fd(from, e)) < 0)
+			return r;
+		dir_fd_done(from);
+		to = dir_ref(from->parent);
+	} else {
+		if (!text_name_ok(name, strlen(name)))
+			return fs_err_sys(e, ENAMETOOLONG, from, name, NULL);
+		if ((to = dir_child(from, name)) == NULL)
+			return err_nomem(e);
+	}
+	dir_unref(from);
+	*d = to;
+	return 0;
+}
+
 /* Without openat2(): a node for each component of `path`, a result of tidy(). */
 static int resolve_plain(struct dir **out, struct dir *base, char *path, struct ptcp_err *e)
 {
-	struct dir *d = dir_ref(base), *child;
+	struct dir *d = dir_ref(base);
 	char *save = NULL, *name;
+	int r = 0;
 
-	for (name = strtok_r(path, "/", &save); name != NULL; name = strtok_r(NULL, "/", &save)) {
-		if (!text_name_ok(name, strlen(name))) {
-			int r = strcmp(name, "..") == 0 ?
-			    fs_err_set(e, PTCP_EREFUSED, EXDEV, d, "..", "not followed (this kernel has no openat2)") :
-			    fs_err_sys(e, ENAMETOOLONG, d, name, NULL);
-
-			dir_unref(d);
-			return r;
-		}
-		child = dir_child(d, name);
+	for (name = strtok_r(path, "/", &save); name != NULL && r == 0; name = strtok_r(NULL, "/", &save))
+		r = step_plain(&d, name, e);
+	if (r == 0)
+		*out = d;
+	else
 		dir_unref(d);
-		if ((d = child) == NULL)
-			return err_nomem(e);
-	}
-	*out = d;
-	return 0;
+	return r;
 }
 
 /* Opens d to check for an existing directory. Takes d; on success *out is d. */
