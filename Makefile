@@ -22,9 +22,11 @@ SAN ?=
 # make WITHOUT_PLAN=1: neither plans nor collections, and nothing of GLPK, so that MIT is the license of the whole; with
 # all and static
 WITHOUT_PLAN ?=
+# make POSIX=1: files through the calls of POSIX alone, as on a system that is not Linux (src/fs/sys_posix.c)
+POSIX ?=
 comma := ,
 BUILD := build$(if $(filter-out cc gcc,$(notdir $(CC))),-$(notdir $(CC)))$(if \
-	$(SAN),-$(firstword $(subst $(comma), ,$(SAN))))$(if $(WITHOUT_PLAN),-without-plan)
+	$(SAN),-$(firstword $(subst $(comma), ,$(SAN))))$(if $(WITHOUT_PLAN),-without-plan)$(if $(POSIX),-posix)
 Q := $(if $(V),,@)
 
 .DEFAULT_GOAL := all
@@ -38,6 +40,8 @@ plan_LAYERS    := conf plan collect
 # Parts of the static executable only: they define symbols that libptcp takes from shared libraries.
 static_SRC     := $(patsubst %,src/%.c,net/name_services store/hash_dispatch plan/glpk_linked)
 absent_SRC     := src/plan/glpk_absent.c
+# The table of system calls of the other kind of systems.
+other_SRC      := src/fs/sys_$(if $(POSIX),linux,posix).c
 
 LIB_PC  := libuv libssl libcrypto libxxhash libzstd
 PLAN_PC := yaml-0.1
@@ -56,7 +60,7 @@ pc_libs = $(call need_pc,$(1))$(shell $(PKG_CONFIG) --libs $(1))
 
 our_CFLAGS := -std=c11 -D_GNU_SOURCE -DPTCP_VERSION='"$(VERSION)"' -Iinclude -Isrc -Itests -I$(BUILD)/src -pthread \
 	-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -fno-common \
-	-fPIC -fno-semantic-interposition $(if $(WERROR),-Werror) $(filter-out missing=%,$(pc_CFLAGS)) \
+	-fPIC -fno-semantic-interposition $(if $(POSIX),-DPTCP_POSIX) $(if $(WERROR),-Werror) $(filter-out missing=%,$(pc_CFLAGS)) \
 	$(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 our_LDFLAGS := -pthread $(if $(SAN),-fsanitize=$(SAN))
 link    = $(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^)
@@ -69,7 +73,7 @@ stamp  = $(if $(call differ,$(strip $(file <$(1))),$(strip $(2))),$(if \
 	$(shell mkdir -p $(dir $(1)) 2>/dev/null && test -w $(dir $(1)) && echo yes),$(file >$(1),$(strip $(2)))))$(1)
 
 objs_of    = $(patsubst %.c,$(BUILD)/%.o,$(1))
-layer_objs = $(call objs_of,$(filter-out $(static_SRC) $(absent_SRC),$(wildcard $(foreach l,$(1),src/$(l)/*.c src/$(l)/*/*.c))))
+layer_objs = $(call objs_of,$(filter-out $(static_SRC) $(absent_SRC) $(other_SRC),$(wildcard $(foreach l,$(1),src/$(l)/*.c src/$(l)/*/*.c))))
 cli_OBJS  := $(call layer_objs,queue input cli)
 libptcp_OBJS := $(call layer_objs,$(libptcp_LAYERS))
 plan_OBJS := $(call layer_objs,$(plan_LAYERS))

@@ -162,7 +162,7 @@ check-sanitized:
 # make check-suites: let others judge: compilers with -Werror, the headers of musl, linters of packages, alerts and containers,
 # fsspec's own tests, the wheel of Python, adapters with the packages of their other sides, sanitizers, and formats on s390x;
 # what is not installed is skipped by name (contrib/setup --suites)
-test_SUITES := $(patsubst %,tests/suites/%,lints compilers python apps wheel adapters sanitizers s390x)
+test_SUITES := $(patsubst %,tests/suites/%,lints compilers posix python apps wheel adapters sanitizers s390x)
 .PHONY: check-suites sources objects
 check-suites: setup
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) all $(test_HELPERS) $(BUILD)/tests/e2e/owners.so

@@ -54,6 +54,7 @@ static void directories(void **state)
 	struct ptcp_err e;
 
 	(void)state;
+	fx_needs_linux();
 	fx_mkdir("home");
 	fx_mkdir("home/conf");
 	fx_mkdir("home/conf/deep");

@@ -127,6 +127,7 @@ static void copies(void **state)
 	int fd;
 
 	(void)state;
+	fx_needs_linux();
 	fx_mkdir("d");
 	for (int i = 0; i < 2; i++) {
 		const char *from = i == 0 ? "f" : "d";
@@ -241,6 +242,7 @@ static void faults(void **state)
 	int n, r, fds = fx_open_fds();
 
 	(void)state;
+	fx_needs_linux();
 	give("f", "user.a", "x", 1);
 	for (n = 1;; n++) {
 		fx_heal();
@@ -301,6 +303,7 @@ static void without_the_call(void **state)
 	pid_t child;
 
 	(void)state;
+	fx_needs_linux();
 	give("f", "user.a", "xyz", 3);
 	give("", "user.b", "of the", 6);
 	assert_int_equal(symlink("f", fx_path("link")), 0);

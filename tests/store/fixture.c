@@ -190,6 +190,13 @@ int fx_is_root(void)
 	return geteuid() == 0;
 }
 
+void fx_needs_linux(void)
+{
+#ifdef PTCP_POSIX
+	skip();
+#endif
+}
+
 void fx_heal(void)
 {
 	int i;

@@ -51,6 +51,8 @@ int fx_exists(const char *below); /* links are not followed */
 /* Entries below that directory of ours, "." and ".." left out. */
 int fx_count(const char *below);
 int fx_is_root(void);
+/* Skips a case about what only calls of Linux can do, in a build without them (make POSIX=1). */
+void fx_needs_linux(void);
 
 /* sys_real until told otherwise; but syncing is only counted. */
 extern const struct sys fx_sys;

@@ -328,6 +328,7 @@ static void name_lost(void **state)
 	char journal[PART_NAME_BYTES];
 
 	(void)state;
+	fx_needs_linux();
 	one.sink = offer_sink(fx_root, &big);
 	assert_int_equal(offer_rest(one.sink, &big, (bool[OFFER_BLOCKS]){ false }, NULL), 0);
 	fx_heal();

@@ -142,6 +142,7 @@ static void parents_stay_beneath(void **state)
 	char outside[] = "/tmp/ptcp-outside.XXXXXX";
 
 	(void)state;
+	fx_needs_linux();
 	assert_non_null(mkdtemp(outside));
 	fx_text("file", "old");
 	fx_mkdir("in");

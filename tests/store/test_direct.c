@@ -77,6 +77,7 @@ static void same_bytes(void **state)
 	size_t i;
 
 	(void)state;
+	fx_needs_linux();
 	for (i = 0; i < SIZES; i++) {
 		for (o.sparse = false;; o.sparse = true) {
 			o.size_bytes = sizes[i];
@@ -151,6 +152,7 @@ static void resumed(void **state)
 	uint32_t i;
 
 	(void)state;
+	fx_needs_linux();
 	for (o.sparse = false;; o.sparse = true) {
 		s = sink_for(&o);
 		for (i = written = 0; i < offer_blocks(&o); i++)
@@ -218,6 +220,7 @@ static void refused_later(void **state)
 	const struct offer o = { "f", 300000, 1, false };
 
 	(void)state;
+	fx_needs_linux();
 	fx_before(until_cleared);
 	receive(&o);
 	assert_true(fx_failed() > 0);
@@ -246,6 +249,7 @@ static void alignment(void **state)
 	size_t i;
 
 	(void)state;
+	fx_needs_linux();
 	sys.dioalign = needs;
 	reopen(&sys);
 	for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -264,6 +268,7 @@ static void alignment(void **state)
 /* Space is allocated ahead where the file system can, and not where a file may have holes. */
 static void allocated(void **state)
 {
+	fx_needs_linux();
 	const struct offer dense = { "f", 512 * KIB, 1, false }, sparse = { "g", 512 * KIB, 1, true };
 	const char *part = part_name((char[PART_NAME_BYTES]){ "" }, "f", PART_SUFFIX);
 	struct sink *s = sink_for(&dense);
@@ -306,6 +311,7 @@ static void no_space(int r, struct ptcp_err *e)
 /* A full disk is found before data is written, and takes nothing of an earlier run. */
 static void full_disk(void **state)
 {
+	fx_needs_linux();
 	const struct offer o = { "f", 512 * KIB, 1, false };
 	const char *part = part_name((char[PART_NAME_BYTES]){ "" }, "f", PART_SUFFIX);
 	struct sink *s = sink_for(&o);
@@ -344,6 +350,7 @@ static void full_disk(void **state)
 /* Another host, which joins, writes the same way, and never changes the length: data of others may be there already. */
 static void joined(void **state)
 {
+	fx_needs_linux();
 	const struct offer o = { "f", 512 * KIB - 1, 1, false };
 	const struct sink_opts opts = { .block_bytes = OFFER_BLOCK, .has_version = true, .direct_io = &direct };
 	const struct meta none = { .set_mode = false };
@@ -411,6 +418,7 @@ static void sent(void **state)
 	size_t i, off, n;
 
 	(void)state;
+	fx_needs_linux();
 	for (i = 0; i < SIZES; i++) {
 		fill(sizes[i]);
 		s = listed("f");
@@ -447,6 +455,7 @@ static void sent_short(void **state)
 	struct source *s;
 
 	(void)state;
+	fx_needs_linux();
 	sys.preadv2 = reads_less;
 	reopen(&sys);
 	fill(300000);
@@ -472,6 +481,7 @@ static void sending_refused(void **state)
 	int later;
 
 	(void)state;
+	fx_needs_linux();
 	for (later = 0; later < 2; later++) {
 		memset(&direct, 0, sizeof direct);
 		fill(300000);

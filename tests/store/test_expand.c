@@ -74,6 +74,7 @@ static void matches(void **state)
 	unsigned names;
 
 	(void)state;
+	fx_needs_linux();
 	tree();
 	for (i = 0; i < sizeof cases / sizeof *cases; i++)
 		for (names = 1; names <= 1000; names *= 10)
@@ -157,6 +158,7 @@ static void failing_calls(void **state)
 	int nth, failed = 1;
 
 	(void)state;
+	fx_needs_linux();
 	tree();
 	for (nth = 1; failed > 0; nth++) {
 		fx_heal();

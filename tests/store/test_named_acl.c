@@ -155,6 +155,7 @@ static void there_and_back(void **state)
 	int fd;
 
 	(void)state;
+	fx_needs_linux();
 	give("d", ACL_ACCESS, acl_of(5, 6, 4, 7));
 	give("d", ACL_DEFAULT, acl_of(7, 8, 0, 5));
 	assert_int_equal(xattrs_read(&list, fx_root, "d", XATTR_USER | XATTR_ACL, NULL), 0);
@@ -185,6 +186,7 @@ static void refused(void **state)
 	int fd;
 
 	(void)state;
+	fx_needs_linux();
 	a.n = acl_begin(a.bytes);
 	a.n += acl_put(a.bytes + a.n, twice[0]);
 	a.n += acl_put(a.bytes + a.n, twice[1]);
@@ -249,6 +251,7 @@ static void too_large(void **state)
 static void narrowed(void **state)
 {
 	(void)state;
+	fx_needs_linux();
 	give("f", ACL_ACCESS, acl_of(5, 6, 4, 7));
 	assert_int_equal(acls_narrowed(fx_root, "f", 0770), 0740);
 	assert_int_equal(acls_narrowed(fx_root, "d", 0770), 0770);
@@ -268,6 +271,7 @@ static void completed(void **state)
 	struct dir *d;
 
 	(void)state;
+	fx_needs_linux();
 	give("d", ACL_DEFAULT, acl_of(9, 9, 7, 7));
 	fx_text("d/made", "");
 	assert_false(has_none("d/made", ACL_ACCESS));

@@ -194,6 +194,7 @@ static void is(const char *name, uid_t uid, gid_t gid)
 
 static void sets(void **state)
 {
+	fx_needs_linux();
 	int fd = open(fx_path("f"), O_RDONLY | O_CLOEXEC), path = open(fx_path("f"), O_PATH | O_CLOEXEC);
 
 	(void)state;

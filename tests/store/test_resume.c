@@ -229,6 +229,7 @@ static void holes(void **state)
 	int fd, way;
 
 	(void)state;
+	fx_needs_linux();
 	memset(junk, 'j', sizeof junk);
 	for (way = 0; way < 3; way++) {
 		earlier(&sparse, 3, 9);
@@ -832,6 +833,7 @@ static void small(void **state)
 	int calls;
 
 	(void)state;
+	fx_needs_linux();
 	s = offer_sink(fx_root, &one);
 	assert_false(sink_has_journal(s));
 	fx_heal();

@@ -258,6 +258,7 @@ static void default_acl(void **state)
 	struct sink *s;
 
 	(void)state;
+	fx_needs_linux();
 	if (setxattr(fx_path("."), "system.posix_acl_default", acl, sizeof acl - 1, 0) != 0)
 		skip(); /* the file system has none */
 	fx_text("theirs", "");
@@ -664,6 +665,7 @@ static void told_at_once(void **state)
 	struct sink *s;
 
 	(void)state;
+	fx_needs_linux();
 	fx_file_system = EXT4_SUPER_MAGIC;
 	s = make("f", 4);
 	assert_int_equal(sink_write(s, "new!", 4, 0, 0, NULL), 0);

@@ -43,6 +43,7 @@ static void needs_nowait(void)
 	ssize_t n;
 	int fd;
 
+	fx_needs_linux();
 	fx_write("probe", data, 1);
 	fd = open(fx_path("probe"), O_RDONLY);
 	assert_true(fd >= 0);
