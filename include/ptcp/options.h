@@ -116,7 +116,9 @@
 
 #define PTCP_OPTIONS_SEND_DIGESTS(SWITCH, SENT, VALUE, TEXTS) \
 	VALUE(TEXT, wire.digest, NULL, 0, 0, "digest", "sha256|sha512|sha1|md5|blake2b|adler32|crc32c|xxh3,..", \
-	    "print digests of the sent files, computed while they are sent")
+	    "print digests of the sent files, computed while they are sent") \
+	VALUE(TEXT, wire.expect, NULL, 0, 0, "expect", "ALGORITHM:DIGITS", \
+	    "publish the sent file only if it has this digest, such as sha256:2c26..")
 
 /* Changes of attributes, and comparison of times. */
 #define PTCP_OPTIONS_ATTRIBUTES(SWITCH, SENT, VALUE, TEXTS) \

@@ -486,6 +486,10 @@ struct ptcp_wire_opts {
 	/* Digests for the FILE events of sent files, such as "sha256,md5", computed while the files are sent, of the bytes that
 	 * were sent. PTCP_ENOTYET: of a receiving transfer, of pipe.fd and between two servers. NULL: none */
 	const char *digest;
+	/* The digest of the only source, a file, such as "sha256:2c26..", all digits: a file with another digest fails
+	 * by PTCP_EVERIFY, and is not published. The FILE event has the digest, too. Not with inplace, pipe.fd and
+	 * movers, nor where `digest` is not available. NULL: any digest */
+	const char *expect;
 	/* Of connections that this host makes, but not its movers, relays and ssh: they leave from this numeric address, or
 	 * through this network interface. NULL: as routed */
 	const char *bind;

@@ -22,6 +22,7 @@
 #include "store/backup.h"
 #include "store/pipe_sink.h"
 #include "store/pipe_source.h"
+#include "sums/sums.h"
 
 #define RATE_SAMPLES 16
 #define TRUSTED_MAX (PTCP_PATHS_MAX * CONNECT_RELAYS_MAX + 1)
@@ -48,6 +49,7 @@ struct task_references {
 
 struct task_files {
 	unsigned digests;               /* digests of sent files, for the events; 0: none */
+	struct sums_expected expected;  /* wire.expect, one of these */
 	bool sends;
 	const char *const *local;       /* sources, or the destination */
 	size_t n_local, n_remote;

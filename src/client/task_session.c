@@ -365,7 +365,7 @@ static int add_sources(struct ptcp_task *t, struct session *sess, struct ptcp_er
 	if ((r = add_filter(t, sess, e)) == 0 && t->o.remove_sources)
 		r = session_send_removed(sess, published(t), e);
 	if (r == 0)
-		r = session_send_digests(sess, t->files.digests, e);
+		r = session_send_digests(sess, t->files.digests, &t->files.expected, e);
 	for (i = 0; i < t->files.n_local && r == 0; i++)
 		if ((found = find_source(t, i, &place, &why)) <= 0)
 			r = found < 0 ? session_send_missing(sess, t->files.local[i], &why) : add_source(sess, &place, e);
@@ -395,7 +395,7 @@ int task_add_early(struct ptcp_task *t, struct session *sess, struct ptcp_err *e
 	if ((r = add_filter(t, sess, e)) == 0 && t->o.remove_sources)
 		r = session_send_removed(sess, published(t), e);
 	if (r == 0)
-		r = session_send_digests(sess, t->files.digests, e);
+		r = session_send_digests(sess, t->files.digests, &t->files.expected, e);
 	for (i = 0; i < n; i++)
 		if (r < 0)
 			dir_unref(place[i].dir);
@@ -530,6 +530,10 @@ void task_outcome(struct ptcp_task *t, const struct ptcp_err *why)
 		err_set(&outcome, PTCP_EREFUSED, "transfer: all sources were refused (see above)");
 	if (why == NULL && failed && outcome.code != PTCP_EPARTIAL && t->report.failures == 1)
 		err_set(&outcome, outcome.code, "%s", t->report.first.msg); /* already shown: no second line about it */
+	if (why == NULL && t->files.expected.digest != 0 && t->report.failures == 1) {
+		outcome = t->report.first; /* the only file, which the destination may have had already */
+		failed = true;
+	}
 	if (failed && why == NULL) {
 		outcome.sys = t->report.first.sys;
 		outcome.from_peer = t->report.first.from_peer;

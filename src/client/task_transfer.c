@@ -1,6 +1,7 @@
 /* A transfer's sources, destination and rules. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "client/remote_job_impl.h"
 #include "core/err.h"
@@ -117,6 +118,32 @@ static int take_digests(struct ptcp_task *t, struct ptcp_err *e)
 		return err_set(e, PTCP_ENOTYET, "--digest: only of files that this host sends, not available yet "
 		    "otherwise (ptcp sum prints digests)");
 	t->files.digests = t->o.dry_run ? 0 : digests;
+	return 0;
+}
+
+/* After take_digests(). A file of several blocks would be in place before its digest is known. */
+static int take_expected(struct ptcp_task *t, const char *const *srcs, size_t n_srcs, struct ptcp_err *e)
+{
+	const char *digest = t->o.wire.expect;
+	char shown[TEXT_NAME_BYTES];
+	struct stat st;
+
+	if (digest == NULL)
+		return 0;
+	if (!sums_expected_parse(&t->files.expected, digest))
+		return err_set(e, PTCP_EUSAGE, "expect: '%s' is no digest with its name (write sha256: and all digits)",
+		    text_escape(shown, sizeof shown, digest));
+	if (!t->files.sends || t->remote_job != NULL || t->o.pipe.fd >= 0 ||
+	    t->o.mover.command != NULL || t->o.mover.file != NULL)
+		return err_set(e, PTCP_ENOTYET, "expect: only of a file that this host reads and sends, not available "
+		    "yet otherwise (ptcp verify compares files with digests)");
+	if (t->o.wire.inplace)
+		return err_set(e, PTCP_EUSAGE, "expect: not with inplace, which changes the file before its digest is "
+		    "known (leave one out)");
+	if (n_srcs != 1 || (stat(srcs[0], &st) == 0 && !S_ISREG(st.st_mode)))
+		return err_set(e, PTCP_EUSAGE, "expect: needs one source, a file (name one)");
+	if (!t->o.dry_run)
+		t->files.digests |= t->files.expected.digest;
 	return 0;
 }
 
@@ -270,7 +297,8 @@ static int make(struct ptcp_task *t, bool sends, const char *const *srcs, size_t
 	    (r = take_rules(t, e)) < 0 || (r = check_selection(t, e)) < 0 ||
 	    (r = limits_take(t, e)) < 0 || (r = stop_take(t, e)) < 0 ||
 	    (r = deadline_take(t, e)) < 0 || (r = mapping_take(t, e)) < 0 ||
-	    (r = older_take(t, e)) < 0 || (r = take_digests(t, e)) < 0 || (r = check_options(t, e)) < 0 ||
+	    (r = older_take(t, e)) < 0 || (r = take_digests(t, e)) < 0 ||
+	    (r = take_expected(t, srcs, n_srcs, e)) < 0 || (r = check_options(t, e)) < 0 ||
 	    (r = check_dest(t, n_srcs, e)) < 0 ||
 	    (r = striping_check(t, e)) < 0)
 		return r;

@@ -14,7 +14,7 @@ struct command_lines {
 	bool (*stopping)(void); /* whether a signal has ended the program */
 	unsigned long number;   /* number of the last line, from 1 on */
 	char *buf;
-	size_t start, end;      /* bytes that were read, and belong to no line yet */
+	size_t start, end;      /* bytes read beyond the last line */
 	bool ended;
 };
 

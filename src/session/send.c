@@ -127,13 +127,17 @@ int session_send_removed(struct session *sess, struct published *p, struct ptcp_
 	return r;
 }
 
-int session_send_digests(struct session *sess, unsigned digests, struct ptcp_err *e)
+int session_send_digests(struct session *sess, unsigned digests, const struct sums_expected *expected,
+    struct ptcp_err *e)
 {
 	int r = send_new(sess, e);
 
-	if (r == 0)
-		sess->send->digests = digests;
-	return r;
+	if (r < 0)
+		return r;
+	sess->send->digests = digests;
+	if (expected != NULL)
+		sess->send->expected = *expected;
+	return 0;
 }
 
 int session_send_missing(struct session *sess, const char *path, const struct ptcp_err *why)
@@ -190,7 +194,7 @@ static const char *raw_path(const struct send_entry *o, char path[DIR_PATH_RAW_B
 	    dir_path_raw(o->dir, o->name, path, DIR_PATH_RAW_BYTES);
 }
 
-void send_report(struct session *sess, struct send_entry *o, enum snd_fate fate)
+static void report(struct session *sess, struct send_entry *o, enum snd_fate fate)
 {
 	char path[DIR_PATH_RAW_BYTES];
 
@@ -210,7 +214,7 @@ void send_report(struct session *sess, struct send_entry *o, enum snd_fate fate)
 		send_entry_free(o);
 }
 
-static void on_ended(void *arg, void *cookie, enum snd_fate fate, const struct ptcp_err *why)
+void send_ended(void *arg, void *cookie, enum snd_fate fate, const struct ptcp_err *why)
 {
 	struct session *sess = arg;
 	struct send_entry *o = cookie;
@@ -221,10 +225,14 @@ static void on_ended(void *arg, void *cookie, enum snd_fate fate, const struct p
 		sess->send->piped = NULL;
 	if (sess->striping.movers != NULL && o->id != 0)
 		movers_forget(sess->striping.movers, o->id);
-	if (fate == SND_DONE && send_sums_end(sess, o))
+	if (fate <= SND_SKIPPED && send_sums_end(sess, o, fate))
 		return;
+	if (fate != SND_FAILED && send_sums_unexpected(o) != NULL) {
+		fate = SND_FAILED;
+		why = send_sums_unexpected(o);
+	}
 	if (fate != SND_FAILED) {
-		send_report(sess, o, fate);
+		report(sess, o, fate);
 		return;
 	}
 	if (o->hardlink != NULL) {
@@ -259,7 +267,7 @@ void send_stream_stalled(struct session *sess, unsigned number)
 static void on_stalled(void *arg, unsigned number) { send_stream_stalled(arg, number); }
 
 const struct snd_ops send_snd_ops = {
-	.ended = on_ended, .again = send_again, .check = send_check, .compare = send_compare, .hash = send_hash, .pieces = send_pieces, .map = send_map, .release = send_release,
+	.ended = send_ended, .again = send_again, .check = send_check, .compare = send_compare, .hash = send_hash, .pieces = send_pieces, .map = send_map, .release = send_release,
 	.stalled = on_stalled
 };
 

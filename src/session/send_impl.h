@@ -74,6 +74,7 @@ struct send_side {
 	unsigned n_checks, n_digests; /* send_io.c: jobs on I/O threads; the digests among them */
 	struct list digest_queue;
 	unsigned digests, n_sums;   /* digests for the user; send_sums.c: jobs on I/O threads */
+	struct sums_expected expected; /* one of these digests; digest 0: none */
 	struct list sums_queue;
 	struct hardlinks hardlinks;
 	struct pipe_source *pipe;   /* pipe.c: in place of a listing; borrowed; NULL: a listing */
@@ -128,8 +129,9 @@ void send_digest_queue_fini(struct send_side *t);
 /* send_io.c: whether the source has changed, the rest of send_check(). */
 void send_check_unchanged(struct session *sess, struct send_entry *o, uint64_t id);
 
-/* send.c: reports an ended entry to the user, and frees it; not for SND_FAILED. */
-void send_report(struct session *sess, struct send_entry *o, enum snd_fate fate);
+/* send.c: reports an ended entry to the user, and frees it. `arg` is the session, `cookie` the entry; `why` NULL unless
+ * SND_FAILED. */
+void send_ended(void *arg, void *cookie, enum snd_fate fate, const struct ptcp_err *why);
 
 /* ---- send_sums.c ---- */
 
@@ -137,8 +139,10 @@ void send_report(struct session *sess, struct send_entry *o, enum snd_fate fate)
 void send_sums_reached(struct session *sess, struct send_entry *o, uint64_t end_bytes);
 /* send_check(): true if the answer follows the digests. */
 bool send_sums_check(struct session *sess, struct send_entry *o, uint64_t id);
-/* The file is complete at the receiver. True: send_report() follows the digests. */
-bool send_sums_end(struct session *sess, struct send_entry *o);
+/* The file is complete at the receiver. True: send_ended() follows the digests. */
+bool send_sums_end(struct session *sess, struct send_entry *o, enum snd_fate fate);
+/* The sentence about an unexpected digest, or NULL. */
+const struct ptcp_err *send_sums_unexpected(const struct send_entry *o);
 /* The digits of all digests, or the reason for none; each may be NULL. */
 const char *send_sums_hex(const struct send_entry *o);
 const struct ptcp_err *send_sums_why(const struct send_entry *o);

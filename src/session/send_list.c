@@ -44,6 +44,8 @@ static struct send_entry *send_entry_new(struct session *sess, struct walk_entry
 	o->memory_bytes = bytes;
 	if (type == WIRE_FILE) {
 		source_use_direct_io(o->source, session_direct_io(sess));
+		if (sess->send->expected.digest != 0)
+			source_expect(o->source, &sess->send->expected);
 		if ((engine_open(sess->engine)->flags & WIRE_OPEN_NO_GROWING) == 0 && !source_sparse(o->source))
 			source_permit_growth(o->source); /* holes are not part of the digest to compare with */
 		return o;

@@ -26,7 +26,9 @@ struct send_sums {
 	uint64_t reached;          /* end of the last byte given to a stream */
 	uint64_t check_id;         /* id of the file that the engine wants checked; 0: none */
 	bool queued, running, done;
-	bool ended;                /* the file is complete: it is reported with the digests */
+	bool ended;                /* the file is complete: it is reported with the digests and the fate */
+	enum snd_fate fate;
+	bool unexpected;           /* `why` reports an unexpected digest */
 	struct ptcp_err why;       /* reason for no digests */
 	char hex[2 * SUMS_BYTES_MAX + 1];
 	struct io_call call;       /* call of the first one in a job */
@@ -80,6 +82,8 @@ static void sum_step(struct send_sums *m)
 		fs_err_strip(&m->why, &why, source_path_text(m->source, path, sizeof path));
 	else
 		text_hex(m->hex, out, sums_end(m->sums, out));
+	m->unexpected = r == PTCP_EVERIFY || (r == 0 && sums_expected_check(&m->session->send->expected,
+	    m->session->send->digests, m->hex, &m->why) < 0);
 }
 
 static void sum_steps(struct io_call *k)
@@ -161,7 +165,8 @@ static void step_done(struct send_sums *m)
 	} else if (!m->done) {
 		enqueue(m);
 	} else if (m->ended) {
-		send_report(sess, m->entry, SND_DONE);
+		snd_release(engine_snd(sess->engine));
+		send_ended(sess, m->entry, m->fate, NULL);
 	} else if (m->check_id != 0 && !sess->end.over) {
 		answer(m);
 	}
@@ -234,13 +239,16 @@ bool send_sums_check(struct session *sess, struct send_entry *o, uint64_t id)
 	return true;
 }
 
-bool send_sums_end(struct session *sess, struct send_entry *o)
+bool send_sums_end(struct session *sess, struct send_entry *o, enum snd_fate fate)
 {
 	struct send_sums *m;
 
-	if (!wanted(sess, o) || (m = sums_of(sess, o)) == NULL || m->done)
+	if (!wanted(sess, o) || (fate != SND_DONE && sess->send->expected.digest == 0) ||
+	    (m = sums_of(sess, o)) == NULL || m->done)
 		return false;
 	m->ended = true;
+	m->fate = fate;
+	snd_hold(engine_snd(sess->engine)); /* the outcome of the session depends on an unexpected digest */
 	enqueue(m);
 	start_jobs(sess);
 	return true;
@@ -254,6 +262,11 @@ const char *send_sums_hex(const struct send_entry *o)
 const struct ptcp_err *send_sums_why(const struct send_entry *o)
 {
 	return o->sums != NULL && o->sums->done && o->sums->why.code != 0 ? &o->sums->why : NULL;
+}
+
+const struct ptcp_err *send_sums_unexpected(const struct send_entry *o)
+{
+	return o->sums != NULL && o->sums->unexpected ? &o->sums->why : NULL;
 }
 
 void send_sums_free(struct send_entry *o)

@@ -14,6 +14,7 @@
 #include "store/backup.h"
 #include "store/destination.h"
 #include "store/reference.h"
+#include "sums/sums.h"
 
 struct attr_map;
 struct filter;
@@ -160,8 +161,10 @@ void session_select(struct session *sess, const struct selection *s);
 /* Starter that removes its sources, before the first entry: the transfer may have earlier and later sessions. Borrows p
  * for the session's lifetime. */
 int session_send_removed(struct session *sess, struct published *p, struct ptcp_err *e);
-/* Computes these digests (enum ptcp_digest) of each file while it is sent, for ops.file. */
-int session_send_digests(struct session *sess, unsigned digests, struct ptcp_err *e);
+/* Computes these digests (enum ptcp_digest) of each file while it is sent, for ops.file. A file without the expected
+ * digest, one of these, fails by PTCP_EVERIFY; copied, NULL: none. */
+int session_send_digests(struct session *sess, unsigned digests, const struct sums_expected *expected,
+    struct ptcp_err *e);
 /* Reports a missing source to the user, and once running to the receiver. */
 int session_send_missing(struct session *sess, const char *path, const struct ptcp_err *why);
 /* Sets the destination. Takes the content of `place`, also on failure. */

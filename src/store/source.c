@@ -22,6 +22,7 @@ struct source {
 	struct walk_entry entry;
 	bool may_grow;       /* its first bytes may be sent, as many as were listed */
 	atomic_bool grew;    /* they were */
+	const struct sums_expected *expected; /* NULL: any content */
 	atomic_uint refs;
 	atomic_int reading; /* an enum reading */
 	struct direct_io *direct_io; /* direct I/O of the transfer; NULL: the page cache is used, */
@@ -73,6 +74,8 @@ void source_use_direct_io(struct source *s, struct direct_io *t)
 	if (s->pipe == NULL && s->entry.content == NULL && s->entry.size_bytes > DIRECT_IO_FILE_BYTES)
 		s->direct_io = t;
 }
+
+void source_expect(struct source *s, const struct sums_expected *x) { s->expected = x; }
 
 void source_permit_growth(struct source *s) { s->may_grow = true; }
 bool source_has_grown(const struct source *s) { return atomic_load(&s->grew); }
@@ -397,12 +400,10 @@ static void leave(struct source *s, int *fd)
 	pthread_mutex_unlock(&s->lock);
 }
 
-int source_read(struct source *s, void *buf, size_t n, uint64_t off, bool wait, struct ptcp_err *e)
+static int read_content(struct source *s, void *buf, size_t n, uint64_t off, bool wait, struct ptcp_err *e)
 {
 	int fd, r;
 
-	if (s->pipe != NULL)
-		return pipe_source_read(s->pipe, buf, (uint32_t)n, off, e);
 	assert(off <= s->entry.size_bytes && n <= s->entry.size_bytes - off);
 	if (s->entry.content != NULL) {
 		memcpy(buf, s->entry.content + off, n);
@@ -418,6 +419,17 @@ int source_read(struct source *s, void *buf, size_t n, uint64_t off, bool wait, 
 		r = read_all(s, fd, buf, n, off, wait, e);
 	leave(s, &fd);
 	return r;
+}
+
+int source_read(struct source *s, void *buf, size_t n, uint64_t off, bool wait, struct ptcp_err *e)
+{
+	int r;
+
+	if (s->pipe != NULL)
+		return pipe_source_read(s->pipe, buf, (uint32_t)n, off, e);
+	if ((r = read_content(s, buf, n, off, wait, e)) != 0 || s->expected == NULL || n < s->entry.size_bytes)
+		return r;
+	return sums_expected_check_data(s->expected, buf, n, e);
 }
 
 /* cachestat() counts pages that are still being read, in ascending order: hence the probe of the last byte. Tmpfs has no

@@ -6,6 +6,7 @@
 #include "store/hash.h"
 #include "store/pipe_source.h"
 #include "store/walk.h"
+#include "sums/sums.h"
 
 struct source;
 
@@ -31,6 +32,9 @@ void source_use_direct_io(struct source *s, struct direct_io *t);
 /* Before the first read: a file that grows afterwards is read up to its listed size. It counts as unchanged if these
  * bytes are the same when read again: by a read of the whole file itself, else by the caller, see source_check(). */
 void source_permit_growth(struct source *s);
+/* Before the first read: a read of the whole file fails by PTCP_EVERIFY if the content does not have this
+ * digest, borrowed until the last read. Of a file read in parts, the caller checks the digest. */
+void source_expect(struct source *s, const struct sums_expected *x);
 /* The file has grown, and what was read of it was the same when read again. */
 bool source_has_grown(const struct source *s);
 struct source *source_ref(struct source *s);

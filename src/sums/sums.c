@@ -1,10 +1,12 @@
 #include "sums/sums.h"
 
+#include <ctype.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
+#include "core/text.h"
 #include "sums/checksums.h"
 
 enum {
@@ -190,4 +192,54 @@ size_t sums_end(struct sums *s, uint8_t out[SUMS_BYTES_MAX])
 		n += kinds[i].bytes;
 	}
 	return n;
+}
+
+/* ---- Expected digests ---- */
+
+bool sums_expected_parse(struct sums_expected *out, const char *text)
+{
+	const char *colon = strchr(text, ':');
+	char name[16];
+	size_t n, i;
+
+	*out = (struct sums_expected){ 0 };
+	if (colon == NULL || (size_t)(colon - text) >= sizeof name)
+		return false;
+	memcpy(name, text, (size_t)(colon - text));
+	name[colon - text] = '\0';
+	out->digest = sums_named(name);
+	n = 2 * sums_bytes(out->digest);
+	if (out->digest == 0 || strchr(name, ',') != NULL || strlen(colon + 1) != n ||
+	    strspn(colon + 1, "0123456789abcdefABCDEF") != n)
+		return false;
+	for (i = 0; i < n; i++)
+		out->hex[i] = (char)tolower((unsigned char)colon[1 + i]);
+	return true;
+}
+
+int sums_expected_check(const struct sums_expected *x, unsigned digests, const char *hex, struct ptcp_err *e)
+{
+	size_t n = strlen(x->hex), before = 2 * sums_bytes(digests & (x->digest - 1));
+
+	if (x->digest == 0 || memcmp(hex + before, x->hex, n) == 0)
+		return 0;
+	EACH_SUM(x->digest, i)
+		err_set(e, PTCP_EVERIFY, "the %s is %.*s, and another was expected (name the file that has it)",
+		    kinds[i].name, (int)n, hex + before);
+	return PTCP_EVERIFY;
+}
+
+int sums_expected_check_data(const struct sums_expected *x, const void *p, size_t n, struct ptcp_err *e)
+{
+	uint8_t value[SUMS_BYTES_MAX];
+	char hex[2 * SUMS_BYTES_MAX + 1];
+	struct sums *s;
+	int r;
+
+	if ((r = sums_new(&s, x->digest, e)) < 0)
+		return r;
+	sums_add(s, p, n);
+	text_hex(hex, value, sums_end(s, value));
+	sums_free(s);
+	return sums_expected_check(x, x->digest, hex, e);
 }

@@ -5,6 +5,7 @@
 #define SUMS_SUMS_H
 
 #include <ptcp/options.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,18 @@ void sums_add(struct sums *s, const void *p, size_t n);
 /* Once, at the end: writes the digests of all added bytes in the order of the bits, each of its length in PTCP_DIGESTS;
  * returns the number of bytes written. */
 size_t sums_end(struct sums *s, uint8_t out[SUMS_BYTES_MAX]);
+/* A required digest of content. */
+struct sums_expected {
+	unsigned digest; /* an enum ptcp_digest; 0: content of any digest */
+	char hex[2 * 64 + 1];
+};
+/* From "sha256:DIGITS", in either case; false: malformed. */
+bool sums_expected_parse(struct sums_expected *out, const char *text);
+/* PTCP_EVERIFY: `hex`, the digits of the set `digests` without separators, has another. */
+int sums_expected_check(const struct sums_expected *x, unsigned digests, const char *hex, struct ptcp_err *e);
+/* The same for content in memory; PTCP_EUSAGE and PTCP_ENOMEM as sums_new(). */
+int sums_expected_check_data(const struct sums_expected *x, const void *p, size_t n, struct ptcp_err *e);
+
 /* The set of names separated by commas; 0: an unknown name. */
 unsigned sums_named(const char *names);
 /* The same number, of any digests. */

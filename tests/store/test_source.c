@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/bitmap.h"
+#include "core/text.h"
 #include "fs/fd_budget.h"
 #include "store/source.h"
 #include "store/hash.h"
@@ -981,9 +982,42 @@ static void threads(void **state)
 	}
 }
 
+/* A read of the whole file compares its digest; a read of a part does not know it. */
+static void expected_digest(void **state)
+{
+	static const size_t lengths[] = { 0, 1, 10240 };
+	struct sums_expected right, wrong;
+	char text[100];
+	struct ptcp_err e;
+	struct source *s;
+	uint8_t value[SUMS_BYTES_MAX];
+	struct sums *sums;
+	size_t i;
+
+	(void)state;
+	assert_true(sums_expected_parse(&wrong, "xxh3:0123456789abcdef"));
+	for (i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+		assert_int_equal(sums_new(&sums, sums_named("xxh3"), NULL), 0);
+		sums_add(sums, data, lengths[i]);
+		strcpy(text, "xxh3:");
+		text_hex(text + 5, value, sums_end(sums, value));
+		sums_free(sums);
+		assert_true(sums_expected_parse(&right, text));
+		s = make(lengths[i]);
+		source_expect(s, &right);
+		assert_int_equal(source_read(s, got, lengths[i], 0, true, NULL), 0);
+		source_expect(s, &wrong);
+		assert_int_equal(source_read(s, got, lengths[i], 0, true, &e), PTCP_EVERIFY);
+		if (lengths[i] > 1)
+			assert_int_equal(source_read(s, got, 1, 0, true, NULL), 0);
+		source_unref(s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		source_test(expected_digest),
 		source_test(whole), source_test(blocks), source_test(none_kept), source_test(changes),
 		source_test(change_between_blocks), source_test(change_while_read), source_test(growth), source_test(growth_is_no_rewriting), source_test(check_while_read),
 		source_test(parent_swapped), source_test(again), source_test(sent_without_copying),

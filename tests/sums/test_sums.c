@@ -145,10 +145,47 @@ static void checksums(void **state)
 	}
 }
 
+/* Of every set that has the expected digest, its digits are compared, and no others. */
+static void expected(void **state)
+{
+	static const char *const bad[] = { "", ":", "sha256", "sha256:", "md5:00", ":900150983cd24fb0d6963f7d28e17f72",
+		"md5:900150983cd24fb0d6963f7d28e17f7", "md5:900150983cd24fb0d6963f7d28e17f720",
+		"md5:g00150983cd24fb0d6963f7d28e17f72", "md5,xxh3:900150983cd24fb0d6963f7d28e17f7278af5f94892f3950",
+		"md6:900150983cd24fb0d6963f7d28e17f72", "a-name-that-is-longer-than-any:00" };
+	uint8_t out[SUMS_BYTES_MAX];
+	char hex[2 * SUMS_BYTES_MAX + 1], text[200];
+	struct sums_expected x;
+	struct ptcp_err e;
+	unsigned digests;
+	size_t i, at;
+
+	(void)state;
+	for (i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_false(sums_expected_parse(&x, bad[i]));
+	assert_true(sums_expected_parse(&x, "md5:900150983CD24FB0D6963F7D28E17F72"));
+	assert_int_equal(sums_expected_check_data(&x, "abc", 3, &e), 0);
+	assert_int_equal(sums_expected_check_data(&x, "abd", 3, &e), PTCP_EVERIFY);
+	for (digests = 1; digests < 1u << N_DIGESTS; digests++) {
+		text_hex(hex, out, all_of(digests, "abc", 3, 3, out));
+		for (i = 0, at = 0; i < N_DIGESTS; i++) {
+			if ((digests & 1u << i) == 0)
+				continue;
+			snprintf(text, sizeof text, "%s:%.*s", names[i], (int)(2 * sizes[i]), hex + at);
+			assert_true(sums_expected_parse(&x, text));
+			assert_int_equal(sums_expected_check(&x, digests, hex, &e), 0);
+			hex[at + 2 * sizes[i] - 1] ^= 1;
+			assert_int_equal(sums_expected_check(&x, digests, hex, &e), PTCP_EVERIFY);
+			hex[at + 2 * sizes[i] - 1] ^= 1;
+			at += 2 * sizes[i];
+		}
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(published), cmocka_unit_test(sets_and_pieces), cmocka_unit_test(checksums),
+		cmocka_unit_test(expected),
 	};
 
 	return cmocka_run_group_tests_name("sums/sums", tests, NULL, NULL);

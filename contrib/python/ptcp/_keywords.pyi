@@ -72,6 +72,7 @@ class AdviceOptions(WriteOptions, total=False):
     no_preflight: bool | None
     inplace: bool | None
     digest: Literal["sha256", "sha512", "sha1", "md5", "blake2b", "adler32", "crc32c", "xxh3,.."] | None
+    expect: Text | None
     modify_window_s: int | None
     preserve_chmod: Text | None
     preserve_chown: Text | None
