@@ -252,8 +252,8 @@ static int list_below(struct dir ***out, size_t *n, const struct dir *at, struct
 	return 0;
 }
 
-/* Writes the path of the first of the n directories of list_below() and returns their number: of directories opened
- * before, without the last DIR_IN_PLACE_LEVELS, up to the kernel's limit of a path. With tree->lock held. */
+/* Writes the path of the first directories of list_below(), opened before, without the last DIR_IN_PLACE_LEVELS, up to
+ * the kernel's limit of a path; returns the number of directories. With tree->lock held. */
 static size_t far_path(char path[PATH_MAX], struct dir **below, size_t n)
 {
 	size_t i, used = 0, name;

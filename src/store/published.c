@@ -163,6 +163,11 @@ bool published_has(struct published *p, const struct dir *d, int at, const char 
 	return p->dev == st->st_dev && p->ignores_case && is_in(p, path_id(d, name), before);
 }
 
+bool published_shares(const struct published *p, const struct stat *st)
+{
+	return p != NULL && st->st_nlink > 1 && is_in(p, file_id(st->st_dev, st->st_ino), true);
+}
+
 /* Claims of a file: `by` is the hash of a name that is written to, or one of the following. */
 enum { WRITTEN = 1, KEPT = 2 };
 

@@ -39,6 +39,8 @@ void published_add_name(struct published *p, struct dir *d, const char *name);
  * determined: the name may be another one of a file with several names. `before`: earlier sessions count, too. */
 bool published_has(struct published *p, const struct dir *d, int at, const char *name,
     const struct stat *st, bool before);
+/* Whether a name of a file with several names is published: the file's attributes belong to the source of this name. */
+bool published_shares(const struct published *p, const struct stat *st);
 /* In the order of inspection: whether the transfer may write into a file under this name, as no other name of it is
  * published, kept or written to. */
 bool published_may_write(struct published *p, const struct dir *d, const char *name, uint64_t dev, uint64_t ino);

@@ -129,7 +129,7 @@ int sink_refresh_found(struct sink *s, int at, struct stat *st, struct ptcp_err 
 	const bool is_fresh = refreshed(s, at, st);
 	int fd, r = 0, late;
 
-	if (!is_fresh && sink_is_shared(s, st))
+	if (!is_fresh && sink_has_others(s, st))
 		return copy_found(s, at, st, e);
 	published_add(s->meta.published, s->dir, at, s->name, st->st_dev, st->st_ino);
 	sink_set_id(s, st);

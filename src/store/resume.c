@@ -205,7 +205,7 @@ static int found_unchanged(struct sink *s, int at, struct stat *st, enum look ho
 		r = sink_refresh_found(s, at, st, e);
 	else
 		sink_set_id(s, st);
-	if (r == SINK_REFRESHED_COPY || (r < 0 && sink_is_shared(s, st)))
+	if (r == SINK_REFRESHED_COPY || (r < 0 && sink_has_others(s, st)))
 		return copied(r, out, e);
 	out->found = how == INSPECT ? SINK_UNCHANGED : SINK_KEPT;
 	out->lacking = r > 0;

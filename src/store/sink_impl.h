@@ -8,6 +8,7 @@
 #include "fs/quota.h"
 #include "store/journal.h"
 #include "store/part.h"
+#include "store/published.h"
 #include "store/sink.h"
 
 enum sink_state {
@@ -164,6 +165,11 @@ int sink_refresh_found(struct sink *s, int at, struct stat *st, struct ptcp_err 
 static inline bool sink_is_shared(const struct sink *s, const struct stat *st)
 {
 	return references_share(s->meta.references) && st->st_nlink > 1;
+}
+/* Whether the attributes of the file also belong to older copies, or to a published name. */
+static inline bool sink_has_others(const struct sink *s, const struct stat *st)
+{
+	return sink_is_shared(s, st) || published_shares(s->meta.published, st);
 }
 /* copy.c, with s->lock held: the part gets the data of the open file `from`; store_complete() is to follow. After a
  * failure there is no part; EWOULDBLOCK in e->sys: another transfer holds it. */

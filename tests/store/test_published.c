@@ -34,6 +34,14 @@ static bool has(const char *name, bool before)
 	return yes;
 }
 
+static bool shares(const char *name)
+{
+	struct stat st;
+
+	assert_int_equal(stat(fx_path(name), &st), 0);
+	return published_shares(&p, &st);
+}
+
 static void make(const char *name) { fx_write(name, "x", 1); }
 
 static void files(void **state)
@@ -78,7 +86,9 @@ static void hard_links(void **state)
 	assert_int_equal(link(fx_path("a"), fx_path("z")), 0);
 	published_add_name(&p, fx_root, "a");
 	assert_false(has("z", false));
+	assert_true(shares("z"));
 	assert_int_equal(unlink(fx_path("a")), 0);
+	assert_false(shares("z"));
 	assert_true(has("z", false));
 	make("b");
 	assert_int_equal(link(fx_path("b"), fx_path("B")), 0); /* no other spelling of b: the directory has both */
