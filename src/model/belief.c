@@ -15,6 +15,10 @@ static double prior(enum evidence_kind k)
 #define PI 3.14159265358979
 #define NEGLIGIBLE 7.0     /* logarithm of the ratio to the largest weight */
 
+#ifdef PARAMETERS_VARY
+unsigned belief_without;
+#endif
+
 /* ---- Grid ---- */
 
 #define N_CAPACITIES 26
@@ -74,8 +78,8 @@ static double expected_lag(const struct belief_point *p, const struct evidence *
 {
 	double cycle;
 
-	if (!belief_has_others(p) || p->kind == EVIDENCE_ALL_LIMITED || e->growth == EVIDENCE_MODEL || l->rtt_s <= 0 ||
-	    !(l->time_s > 0))
+	if (!BELIEF_HAS(BELIEF_TERM_LAG) || !belief_has_others(p) || p->kind == EVIDENCE_ALL_LIMITED ||
+	    e->growth == EVIDENCE_MODEL || l->rtt_s <= 0 || !(l->time_s > 0))
 		return 0;
 	cycle = evidence_cycle_s(expected_bps / l->probe.streams, l->rtt_s, SEGMENT_BYTES, e->growth);
 	return fmin(fmax(BELIEF_LAG_SLOPE * (cycle - BELIEF_LAG_FROM_S) / l->time_s, 0), BELIEF_LAG_MOST);
@@ -105,7 +109,7 @@ static double fall(const struct evidence_level *l, double lost_bps, double rtt_s
 {
 	double over = lost_bps > 0 ? log(l->probe.throughput_bps * l->rtt_s / (lost_bps * rtt_s)) : 0;
 
-	return over > BELIEF_FALLING ? over : 0;
+	return BELIEF_HAS(BELIEF_TERM_FALL) && over > BELIEF_FALLING ? over : 0;
 }
 
 /* Deviation of a rate from its expectation, as logarithm. What falling streams will have is less, down to what their
@@ -131,7 +135,8 @@ static double kept_full(const struct evidence_level *l, const struct evidence *e
 {
 	double longest_s = longest_queue_s(e), low_s = l->low_rtt_s - e->base_rtt_s;
 
-	return l->low_rtt_s <= 0 || longest_s == 0 || low_s < BELIEF_BURST_QUEUE_S || e->growth == EVIDENCE_MODEL ? 0 :
+	return !BELIEF_HAS(BELIEF_TERM_KEPT) || l->low_rtt_s <= 0 || longest_s == 0 || low_s < BELIEF_BURST_QUEUE_S ||
+	    e->growth == EVIDENCE_MODEL ? 0 :
 	    unit(low_s / longest_s / BELIEF_KEPT_QUEUE_FROM - 1);
 }
 
@@ -185,7 +190,8 @@ static double of_rate(const struct belief_point *p, const struct evidence *e, co
 	    others || e->growth == EVIDENCE_MODEL ? BELIEF_TAIL : BELIEF_TAIL_ALONE);
 	if (!others && r->full > 0)
 		sum = (1 - r->full) * sum + r->full * of_full_link(p, l, r->alone);
-	return lost_bps > 0 ? sum + tailed(log(lost_bps / expected_bps), r->lost, BELIEF_TAIL) : sum;
+	return BELIEF_HAS(BELIEF_TERM_LOSS_RATE) && lost_bps > 0 ?
+	    sum + tailed(log(lost_bps / expected_bps), r->lost, BELIEF_TAIL) : sum;
 }
 
 /* Infinitely little if it is less than `least`. */
@@ -253,7 +259,7 @@ static double of_standing_queue(const struct belief_point *p, const struct evide
 	double sum = 0, buffered, long_enough = unit(queue_s / (2 * BELIEF_BURST_QUEUE_S) - 1), mean;
 	size_t i;
 
-	for (i = 0; i < e->n; i++) {
+	for (i = 0; i < e->n && BELIEF_HAS(BELIEF_TERM_STANDING); i++) {
 		if (e->level[i].rtt_s <= 0)
 			continue;
 		buffered = queue_s / e->base_rtt_s * sqrt(e->level[i].probe.streams + p->contenders);
@@ -290,7 +296,7 @@ static double of_queue(const struct belief_point *p, const struct evidence *e)
 			    BELIEF_MEAN_QUEUE_MEAN), 0));
 		}
 	}
-	if (e->idle_rtt_s > 0 && belief_point_fullness(p, 0) == 0)
+	if (BELIEF_HAS(BELIEF_TERM_IDLE) && e->idle_rtt_s > 0 && belief_point_fullness(p, 0) == 0)
 		sum += emptiness(unit((e->idle_rtt_s - e->base_rtt_s) / queue_s), BELIEF_IDLE_MEAN);
 	return sum;
 }
@@ -378,8 +384,13 @@ static double of_unused(const struct belief_point *p, const struct evidence *e)
 
 static double of_all_but_rates(const struct belief_point *p, const struct evidence *e)
 {
-	return of_burst(p, e) + of_queue(p, e) + of_losses(p, e) + of_missing_losses(p, e) + of_windows(p, e) +
-	    of_contenders(p, e) + of_unused(p, e);
+	return (BELIEF_HAS(BELIEF_TERM_BURST) ? of_burst(p, e) : 0) +
+	    (BELIEF_HAS(BELIEF_TERM_QUEUE) ? of_queue(p, e) : 0) +
+	    (BELIEF_HAS(BELIEF_TERM_LOSSES) ? of_losses(p, e) : 0) +
+	    (BELIEF_HAS(BELIEF_TERM_MISSING) ? of_missing_losses(p, e) : 0) +
+	    (BELIEF_HAS(BELIEF_TERM_WINDOWS) ? of_windows(p, e) : 0) +
+	    (BELIEF_HAS(BELIEF_TERM_CONTENDERS) ? of_contenders(p, e) : 0) +
+	    (BELIEF_HAS(BELIEF_TERM_UNUSED) ? of_unused(p, e) : 0);
 }
 
 /* No hypothesis has more: a density is largest at its mode, and what is no density is at most 0. */

@@ -164,6 +164,37 @@ struct belief {
 	unsigned fewest_streams, most_streams; /* smallest and largest stream count of the evidence */
 };
 
+/* Terms of the weight of a hypothesis, beside its prior and its rates. A term must improve answers on paths that it was
+ * not made for: `make advice-terms` leaves out one after the other. */
+#define BELIEF_TERM_LIST(X)                                                     \
+	X(BELIEF_TERM_BURST, "burst rate")                                      \
+	X(BELIEF_TERM_QUEUE, "queue")                                           \
+	X(BELIEF_TERM_LOSSES, "losses of two levels")                           \
+	X(BELIEF_TERM_MISSING, "missing losses")                                \
+	X(BELIEF_TERM_WINDOWS, "windows")                                       \
+	X(BELIEF_TERM_CONTENDERS, "weak contenders")                            \
+	X(BELIEF_TERM_UNUSED, "unused link")                                    \
+	X(BELIEF_TERM_STANDING, "standing queue")                               \
+	X(BELIEF_TERM_IDLE, "queue before the start")                           \
+	X(BELIEF_TERM_KEPT, "queue that never empties")                         \
+	X(BELIEF_TERM_LAG, "lag of joining streams")                            \
+	X(BELIEF_TERM_FALL, "fall from slow start")                             \
+	X(BELIEF_TERM_LOSS_RATE, "rate from loss events")
+
+enum belief_term {
+#define X(id, name) id,
+	BELIEF_TERM_LIST(X)
+#undef X
+	BELIEF_TERMS
+};
+
+#ifdef PARAMETERS_VARY
+extern unsigned belief_without; /* bits of terms that are left out */
+#define BELIEF_HAS(term) ((belief_without >> (term) & 1) == 0)
+#else
+#define BELIEF_HAS(term) true
+#endif
+
 /* Weighs all hypotheses. Needs a level with a positive rate; -1 without. */
 int belief_of(struct belief *out, const struct evidence *e);
 

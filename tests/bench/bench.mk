@@ -113,14 +113,22 @@ multipath-report: $(BUILD)/tests/bench/multipath/report
 # make advice-sensitivity: show what changes with each parameter of model at 70 and 130 % of its value (an hour of CPU
 # time); ARGS="60 BELIEF": on 60 simulated paths, only parameters with this text in their names
 .PHONY: advice-sensitivity
-vary_OBJS := $(patsubst %.c,$(BUILD)/vary/%.o,$(wildcard src/model/*.c) tests/model/drawn_path.c tests/bench/advice/sensitivity.c)
+vary_OBJS := $(patsubst %.c,$(BUILD)/vary/%.o,$(wildcard src/model/*.c) tests/model/drawn_path.c tests/model/packet_path.c \
+	$(patsubst %,tests/lab/%.c,link red rng) $(patsubst %,tests/bench/advice/%.c,sensitivity terms))
 $(vary_OBJS): $(BUILD)/vary/%.o: %.c $(flags_stamp)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(our_CFLAGS) $(CPPFLAGS) $(CFLAGS) -DPARAMETERS_VARY -Wno-sign-compare -MMD -MP -c -o $@ $<
 
-$(BUILD)/tests/bench/advice/sensitivity: $(vary_OBJS) $(filter $(BUILD)/src/core/%,$(libptcp_OBJS))
+$(patsubst %,$(BUILD)/tests/bench/advice/%,sensitivity terms): $(BUILD)/tests/bench/advice/%: $(BUILD)/vary/tests/bench/advice/%.o \
+	$(filter-out $(BUILD)/vary/tests/bench/%,$(vary_OBJS)) $(filter $(BUILD)/src/core/%,$(libptcp_OBJS))
 	@mkdir -p $(@D)
 	$(Q)$(link) -lm
+
+# make advice-terms: show which terms of model/belief.c improve answers on simulated paths of single packets (minutes);
+# ARGS="100 40001": 100 paths of each limit, from this seed on
+.PHONY: advice-terms
+advice-terms: $(BUILD)/tests/bench/advice/terms
+	$(Q)$< $(ARGS)
 
 advice-sensitivity: $(BUILD)/tests/bench/advice/sensitivity
 	$(Q)$< $(ARGS)

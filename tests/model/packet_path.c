@@ -504,20 +504,31 @@ void packet_path_evidence(const struct packet_path *p, uint64_t seed, struct evi
 	world_free(w);
 }
 
-double packet_path_truth(const struct packet_path *p, uint64_t seed, unsigned n, double seconds)
+static void delivered(const struct world *w, double out[2])
 {
+	unsigned i;
+
+	out[0] = out[1] = 0;
+	for (i = 0; i < w->n_flows; i++)
+		if (!w->flow[i].back)
+			out[!w->flow[i].ours] += (double)w->flow[i].delivered;
+}
+
+double packet_path_truth(const struct packet_path *p, uint64_t seed, unsigned n, double seconds, double *others_bps)
+{
+	const double bits = SEGMENT_BYTES * 8 / seconds;
 	struct world *w = world_new(p, seed);
-	uint64_t before = 0, after = 0;
+	double before[2], after[2];
 	unsigned i;
 
 	for (i = 0; i < n && i < OURS_MAX; i++)
 		begin(w, i);
 	run_until(w, w->now_ns + (uint64_t)(10 / SEC));
-	for (i = 0; i < n && i < OURS_MAX; i++)
-		before += w->flow[i].delivered;
+	delivered(w, before);
 	run_until(w, w->now_ns + (uint64_t)(seconds / SEC));
-	for (i = 0; i < n && i < OURS_MAX; i++)
-		after += w->flow[i].delivered;
+	delivered(w, after);
 	world_free(w);
-	return (double)(after - before) * SEGMENT_BYTES * 8 / seconds;
+	if (others_bps != NULL)
+		*others_bps = (after[1] - before[1]) * bits;
+	return (after[0] - before[0]) * bits;
 }

@@ -38,7 +38,8 @@ struct packet_path packet_path_of(enum packet_limit limit, uint64_t seed);
 
 /* What ptcp advise observes with its default levels. */
 void packet_path_evidence(const struct packet_path *p, uint64_t seed, struct evidence *out);
-/* Goodput of n streams over some seconds, without the first ten, bit/s. */
-double packet_path_truth(const struct packet_path *p, uint64_t seed, unsigned n, double seconds);
+/* Goodput of n streams over some seconds, without the first ten, bit/s. others_bps: of the competing flows together;
+ * may be NULL. */
+double packet_path_truth(const struct packet_path *p, uint64_t seed, unsigned n, double seconds, double *others_bps);
 
 #endif

@@ -41,7 +41,8 @@ static bool costs(const struct packet_path *p, enum path_limit l, uint64_t seed)
 	if (!has(p, l))
 		return false;
 	if (l == PATH_LIMIT_SHALLOW || l == PATH_LIMIT_LOSS)
-		return p->others == 0 && packet_path_truth(p, seed, 1, 30) < COSTS * packet_path_truth(p, seed, 15, 15);
+		return p->others == 0 && packet_path_truth(p, seed, 1, 30, NULL) <
+		    COSTS * packet_path_truth(p, seed, 15, 15, NULL);
 	return true;
 }
 
@@ -126,14 +127,14 @@ static void names_reach_the_numbers(void **state)
 
 	(void)state;
 	for (seed = 1; seed <= 5; seed++) {
-		double best_bps = packet_path_truth(&policed, seed, 15, 20), bps;
+		double best_bps = packet_path_truth(&policed, seed, 15, 20, NULL), bps;
 
 		advise(&a, &policed, seed);
 		assert_int_equal(a.path_limit.limit, PATH_LIMIT_POLICER);
 		assert_true(a.path_limit.alone && a.measured);
 		assert_int_equal(a.others, ADVICE_OTHERS_NONE);
 		assert_true(a.impact_ratio == 0 && a.impact_total_ratio == 0);
-		bps = packet_path_truth(&policed, seed, a.streams, 40);
+		bps = packet_path_truth(&policed, seed, a.streams, 40, NULL);
 		printf("#> %u streams: told %.1f, true %.1f of %.1f Mbit/s\n", a.streams, a.throughput_bps / 1e6,
 		    bps / 1e6, best_bps / 1e6);
 		assert_true(bps >= 0.9 * best_bps && bps >= a.throughput_low_bps && bps <= a.throughput_high_bps);
