@@ -21,6 +21,7 @@ struct verify_step {
 	struct receive_entry *entry;
 	struct match_step match; /* VERIFY_MATCH */
 	struct sink_search search;
+	bool charged;            /* first of a job: its searches, one after the other, have memory */
 	uint64_t has[SINK_SPLIT];
 	struct sink_run run[SINK_RUNS];
 	unsigned n_runs;
@@ -95,6 +96,8 @@ static void on_steps(struct io_call *k)
 	struct session *sess = b->session;
 
 	sess->receive->n_verifying--;
+	if (b->charged)
+		memory_release(sess->o.memory, SEARCH_MEMORY_BYTES);
 	engine_progress(sess->engine, mono_now());
 	for (; b != NULL; b = next) {
 		struct receive_entry *t = b->entry;
@@ -104,8 +107,6 @@ static void on_steps(struct io_call *k)
 			list_append(&sess->receive->verify_queue, &t->waiting);
 		else
 			finish(sess, t);
-		if (b->search.allowed_bytes > 0)
-			memory_release(sess->o.memory, SEARCH_MEMORY_BYTES);
 		free(b);
 	}
 	session_pump(sess);
@@ -194,10 +195,21 @@ static struct verify_step *step_new(struct session *sess, struct receive_entry *
 	b->entry = t;
 	if (t->verify == VERIFY_MATCH && receive_match_next(t, &b->match))
 		b->search.allowed_bytes = receive_match_allowance(sess);
-	/* Without memory nothing is searched: the blocks are received. */
-	if (b->search.allowed_bytes > 0 && memory_charge(sess->o.memory, SEARCH_MEMORY_BYTES, NULL) < 0)
-		b->search.allowed_bytes = 0;
 	return b;
+}
+
+/* Without memory nothing is searched: the blocks are received. */
+static void charge_searches(struct session *sess, struct verify_step *first)
+{
+	struct verify_step *b;
+
+	for (b = first; b != NULL && b->search.allowed_bytes == 0; b = b->next)
+		;
+	if (b == NULL)
+		return;
+	first->charged = memory_charge(sess->o.memory, SEARCH_MEMORY_BYTES, NULL) == 0;
+	for (b = first; b != NULL && !first->charged; b = b->next)
+		b->search.allowed_bytes = 0;
 }
 
 /* The next job of the queue; NULL: empty. */
@@ -229,6 +241,7 @@ void resume_verify_pump(struct session *sess)
 	serve_match_queue(sess);
 	while ((r->n_verifying < VERIFY_JOBS_MAX || sess->end.over) && (first = next_steps(sess)) != NULL) {
 		r->n_verifying++;
+		charge_searches(sess, first);
 		io_call_start(&first->call, sess->o.context, run_steps, on_steps);
 	}
 }
