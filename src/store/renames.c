@@ -12,8 +12,10 @@
 #include "store/hash.h"
 #include "store/walk.h"
 
-/* Each file has a record of each kind, and records are sorted. */
+/* Each file has a record of each kind. Records are sorted in runs, each more than twice as long as the next one: so n
+ * records of roots that are added one by one take about n log(n)^2 comparisons. */
 enum renames_kind { OF_TIME, OF_NAME, OF_BOTH, KINDS };
+enum { RUNS_MAX = 33 }; /* 2^32 records have no more runs */
 
 struct renames_record {
 	uint64_t size_kind;  /* the size, times KINDS, and the kind */
@@ -36,6 +38,8 @@ struct renames {
 	struct renames_array dirs;  /* directories with files */
 	struct renames_array names; /* characters; each name is terminated */
 	struct renames_array records;
+	uint32_t run_end[RUNS_MAX];
+	unsigned n_runs;
 	uint64_t left_bytes;       /* further memory for the list */
 	unsigned max_entries;      /* entries examined in a step */
 	bool full;                 /* no memory for more */
@@ -164,6 +168,21 @@ static int on_entry(void *arg, struct walk_entry *w, struct ptcp_err *e)
 	return r->full ? PTCP_ENOMEM : 0;
 }
 
+static uint32_t run_begin(const struct renames *r, unsigned run) { return run == 0 ? 0 : r->run_end[run - 1]; }
+
+/* The new records become a run, together with those before that are not much longer. */
+static void sort_new(struct renames *r)
+{
+	uint32_t from = run_begin(r, r->n_runs);
+
+	if (from == r->records.n)
+		return;
+	while (r->n_runs > 0 && (from - run_begin(r, r->n_runs - 1)) / 2 <= r->records.n - from)
+		from = run_begin(r, --r->n_runs);
+	sort_array(records(r) + from, r->records.n - from, sizeof(struct renames_record), by_kind_and_key);
+	r->run_end[r->n_runs++] = r->records.n;
+}
+
 /* A directory without permission, or without memory to list it, has no candidates. */
 static int next_root(void *arg, struct ptcp_err *e)
 {
@@ -197,7 +216,7 @@ static int step(struct renames *r)
 	walk_free(r->walk);
 	r->walk = NULL;
 	pthread_mutex_lock(&r->lock);
-	sort_array(records(r), r->records.n, sizeof(struct renames_record), by_kind_and_key);
+	sort_new(r);
 	r->sorted = r->full || r->next_root == r->roots.n;
 	sorted = r->sorted;
 	pthread_mutex_unlock(&r->lock);
@@ -206,11 +225,12 @@ static int step(struct renames *r)
 
 /* ---- Candidates ---- */
 
-/* The first record of that kind whose key is not below. */
-static uint32_t lower_bound(const struct renames *r, uint64_t size_bytes, enum renames_kind kind, uint64_t key)
+/* The first record of the run of that kind whose key is not below. */
+static uint32_t lower_bound(const struct renames *r, unsigned run, uint64_t size_bytes, enum renames_kind kind,
+    uint64_t key)
 {
 	const struct renames_record wanted = { .size_kind = size_bytes * KINDS + kind, .key = key };
-	uint32_t from = 0, to = r->records.n, at;
+	uint32_t from = run_begin(r, run), to = r->run_end[run], at;
 
 	while (from < to) {
 		at = from + (to - from) / 2;
@@ -222,17 +242,20 @@ static uint32_t lower_bound(const struct renames *r, uint64_t size_bytes, enum r
 	return from;
 }
 
-static bool is_of(const struct renames *r, uint32_t at, uint64_t size_bytes, enum renames_kind kind)
+static bool is_of(const struct renames *r, unsigned run, uint32_t at, uint64_t size_bytes, enum renames_kind kind)
 {
-	return at < r->records.n && records(r)[at].size_kind == size_bytes * KINDS + kind;
+	return at < r->run_end[run] && records(r)[at].size_kind == size_bytes * KINDS + kind;
 }
 
 bool renames_may_have(struct renames *r, uint64_t size_bytes)
 {
+	unsigned i;
 	bool may;
 
 	pthread_mutex_lock(&r->lock);
-	may = !r->sorted || is_of(r, lower_bound(r, size_bytes, OF_TIME, 0), size_bytes, OF_TIME);
+	may = !r->sorted;
+	for (i = 0; i < r->n_runs && !may; i++)
+		may = is_of(r, i, lower_bound(r, i, size_bytes, OF_TIME, 0), size_bytes, OF_TIME);
 	pthread_mutex_unlock(&r->lock);
 	return may;
 }
@@ -256,10 +279,15 @@ static void take(struct renames_found *f, struct renamed file)
 static void take_all(const struct renames *r, uint64_t size_bytes, enum renames_kind kind, const uint64_t *key,
     struct renames_found *f, unsigned max)
 {
-	uint32_t at = lower_bound(r, size_bytes, kind, key != NULL ? *key : 0);
+	unsigned i;
+	uint32_t at;
 
-	for (; f->n < max && is_of(r, at, size_bytes, kind) && (key == NULL || records(r)[at].key == *key); at++)
-		take(f, records(r)[at].file);
+	for (i = 0; i < r->n_runs; i++) {
+		at = lower_bound(r, i, size_bytes, kind, key != NULL ? *key : 0);
+		for (; f->n < max && is_of(r, i, at, size_bytes, kind) &&
+		    (key == NULL || records(r)[at].key == *key); at++)
+			take(f, records(r)[at].file);
+	}
 }
 
 int renames_find(struct renames *r, uint64_t size_bytes, const struct timespec *mtime, const char *name, bool large,

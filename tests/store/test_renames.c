@@ -140,6 +140,43 @@ static void directories(void **state)
 	dir_unref(none);
 }
 
+/* Directories that are added between searches, as a listing meets them: each file is found from then on. */
+static void one_by_one(void **state)
+{
+	struct renames *r = NULL;
+	char name[40];
+	struct dir *d;
+	unsigned i, k;
+
+	(void)state;
+	for (i = 0; i < 200; i++) {
+		snprintf(name, sizeof name, "d%u", i);
+		fx_mkdir(name);
+		for (k = 0; k < i % 7; k++) {
+			snprintf(name, sizeof name, "d%u/file%u.%u", i, i, k);
+			file(name, (char)('a' + (i + k) % 26), 1 + i % 40, &then);
+		}
+		snprintf(name, sizeof name, "d%u", i);
+		if (r == NULL) {
+			r = renames_below(NULL, UINT64_MAX, name);
+		} else {
+			d = dir_child(fx_root, name);
+			renames_add(r, d);
+			dir_unref(d);
+		}
+		for (k = 0; k < i % 7; k++) {
+			snprintf(name, sizeof name, "file%u.%u", i, k);
+			assert_int_equal(candidates(r, 1 + i % 40, &then, name, false)[0], 'a' + (i + k) % 26);
+			snprintf(name, sizeof name, "file%u.%u", i / 2, k);
+			if (k < i / 2 % 7)
+				assert_int_equal(candidates(r, 1 + i / 2 % 40, &then, name, false)[0],
+				    'a' + (i / 2 + k) % 26);
+		}
+	}
+	assert_false(renames_may_have(r, 41));
+	renames_free(r);
+}
+
 /* Files for which there is no memory are not known; the account is empty in the end. */
 static void without_memory(void **state)
 {
@@ -168,7 +205,8 @@ static void without_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fx_tree_test(likeliest_first), fx_tree_test(many), fx_tree_test(directories),
+		fx_tree_test(likeliest_first), fx_tree_test(many), fx_tree_test(one_by_one),
+		fx_tree_test(directories),
 		fx_tree_test(without_memory),
 	};
 
