@@ -699,6 +699,10 @@ struct ptcp_result {
 	 * streams, also of files that have failed; UINT64_MAX: unknown, of a receiver, and between two servers */
 	uint64_t copied_bytes;
 	double probed_s;                 /* seconds in which the number of streams was looked for; 0: it was fixed */
+	/* Blocks compared by hash with those of existing files and unfinished copies; progress.resumed_bytes has what
+	 * was equal. UINT64_MAX: unknown, between two servers */
+	uint64_t compared_bytes;
+	int compress_level;              /* level of zstd at the end; 0: none; -1: unknown, of a receiver */
 };
 
 PTCP_API void ptcp_result_init(struct ptcp_result *r);

@@ -97,6 +97,7 @@ struct task_report {
 	struct ptcp_mover_stats mover_stats[MOVERS_MAX];
 	struct ptcp_progress last;
 	uint64_t copied_bytes;          /* sent in vain or again, in all sessions */
+	struct session_spared spared;   /* sums over all sessions, and the last level */
 };
 
 /* path_history.c: of transfers and advice. */

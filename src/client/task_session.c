@@ -544,6 +544,22 @@ void task_outcome(struct ptcp_task *t, const struct ptcp_err *why)
 	task_finish(t, failed ? &outcome : NULL);
 }
 
+/* The log tells what was decided, and by which numbers. */
+static void add_spared(struct ptcp_task *t, const struct session *sess)
+{
+	static const char *const delta[] = { [PTCP_DELTA_AUTO] = "auto", [PTCP_DELTA_ON] = "on", [PTCP_DELTA_OFF] = "off" };
+	const struct ptcp_progress g = session_progress(sess);
+	const struct session_spared s = session_spared(sess);
+
+	log_at(&t->context.log, LOG_INFO, "bytes",
+	    "bytes=%llu wire=%llu equal=%llu saved=%llu delta=%s compared=%llu level=%d",
+	    (unsigned long long)g.bytes, (unsigned long long)g.wire_bytes, (unsigned long long)g.resumed_bytes,
+	    (unsigned long long)g.saved_bytes, delta[t->o.wire.delta], (unsigned long long)s.compared_bytes,
+	    s.compress_level);
+	t->report.spared.compared_bytes += s.compared_bytes;
+	t->report.spared.compress_level = s.compress_level;
+}
+
 static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 {
 	struct ptcp_task *t = arg;
@@ -564,6 +580,7 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 	t->avoids_movers |= session_lacks_movers(sess);
 	t->wait.unanswered = engine_unanswered(session_engine(sess));
 	session_spent(sess, &t->report.spent);
+	add_spared(t, sess);
 	task_outcome(t, why);
 	if (t->prober != NULL)
 		prober_gone(t->prober);
@@ -620,6 +637,8 @@ void ptcp_transfer_result(const struct ptcp_task *t, struct ptcp_result *r)
 		.deleted = t->report.deleted, .vanished = t->report.vanished,
 		.copied_bytes = t->files.sends && t->job_ops == NULL ? t->report.copied_bytes : UINT64_MAX,
 		.probed_s = t->history.control.probed_s,
+		.compared_bytes = t->job_ops == NULL ? t->report.spared.compared_bytes : UINT64_MAX,
+		.compress_level = t->job_ops == NULL ? t->report.spared.compress_level : -1,
 		.predicted_bps = NAN, .predicted_impact_percent = NAN, .measured_bps = NAN
 	};
 	const struct stream_control *m = &t->history.control;

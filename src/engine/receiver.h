@@ -153,6 +153,7 @@ bool rcv_idle(const struct rcv *r);
 
 struct rcv_stats {
 	struct ptcp_progress done; /* bytes, resumed_bytes, wire_bytes, files, file_bytes, others, failed */
+	uint64_t compared_bytes;   /* blocks with requested hashes */
 	uint64_t hole_bytes;       /* part of done.bytes: holes, neither sent nor resumed */
 	uint32_t live;             /* entries in progress */
 	uint64_t unplaced;         /* failed entries at the top that the caller was not asked to prepare */

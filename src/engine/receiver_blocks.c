@@ -294,6 +294,7 @@ void rcv_match(struct rcv *r, uint64_t id, uint32_t first, uint32_t count)
 	i = f->match[0].count > 0;
 	f->match[i].first = first;
 	f->match[i].count = count;
+	r->stats.compared_bytes += wire_grid_range_bytes(f->grid, first, count);
 	OUTBOX_PUT(r->out, match, MATCH, &b);
 }
 

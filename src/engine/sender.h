@@ -224,6 +224,7 @@ bool snd_finished(const struct snd *s);
 struct snd_stats {
 	struct ptcp_progress done; /* bytes, resumed_bytes, files, file_bytes, others, failed */
 	uint64_t blocks_again;     /* retransmitted */
+	uint64_t compared_bytes;   /* blocks with requested hashes */
 	uint32_t live;             /* entries in progress */
 };
 struct snd_stats snd_stats(const struct snd *s);

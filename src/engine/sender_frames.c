@@ -166,6 +166,7 @@ int snd_on_match(struct snd *s, const struct wire_blocks *b, struct ptcp_err *e)
 	    f->match[1].count > 0)
 		return violation("MATCH", e);
 	f->match_end = b->first + b->count;
+	s->stats.compared_bytes += wire_grid_range_bytes(f->grid, b->first, b->count);
 	if (f->match[0].count > 0) {
 		f->match[1] = (struct range){ b->first, b->count, 0 };
 		return 0;

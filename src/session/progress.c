@@ -105,6 +105,19 @@ struct ptcp_progress session_progress(const struct session *sess)
 	return g;
 }
 
+struct session_spared session_spared(const struct session *sess)
+{
+	struct session_spared s = { .compress_level = -1 };
+
+	if (sess->send != NULL && engine_snd(sess->engine) != NULL) {
+		s.compared_bytes = snd_stats(engine_snd(sess->engine)).compared_bytes;
+		s.compress_level = packing_level(sess->streams.packing);
+	} else if (sess->receive != NULL && engine_rcv(sess->engine) != NULL) {
+		s.compared_bytes = rcv_stats(engine_rcv(sess->engine)).compared_bytes;
+	}
+	return s;
+}
+
 void progress_pump(struct session *sess, struct mono now)
 {
 	struct ptcp_err why;

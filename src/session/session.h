@@ -257,6 +257,13 @@ uint64_t session_moved_bytes(const struct session *sess);
 /* Adds the time that the session has spent so far, as the starter of a transfer; whole seconds have been examined. */
 void session_spent(const struct session *sess, struct spent *out);
 
+/* How bytes were spared so far, beside session_progress(). */
+struct session_spared {
+	uint64_t compared_bytes; /* blocks compared with those of earlier versions, by hash */
+	int compress_level;      /* level of zstd in use; 0: none; -1: unknown, at a receiver */
+};
+struct session_spared session_spared(const struct session *sess);
+
 struct session_path {
 	uint64_t bytes;               /* file data carried */
 	unsigned streams;             /* connected */

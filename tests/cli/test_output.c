@@ -166,7 +166,8 @@ static void warning(void **state)
 static const struct ptcp_result result = { .size = sizeof result, .progress.file_bytes = 900000007,
 	.progress.bytes = 900000007, .progress.wire_bytes = 1000000000, /* a tenth twice */
 	.progress.resumed_bytes = 7, .progress.files = 12, .progress.failed = 2, .seconds = 2,
-	.copied_bytes = 100000000, .probed_s = 1.5, .progress.max_streams = 8,
+	.copied_bytes = 100000000, .probed_s = 1.5, .compared_bytes = 262144,
+	.compress_level = 3, .progress.max_streams = 8,
 	.spent_s = { [PTCP_SPENT_PEER_DISK] = 1.5, [PTCP_SPENT_WINDOW] = 0.4, [PTCP_SPENT_IMPACT] = 0.1 } };
 
 /* Paths of the options, and of the last event. */
@@ -268,7 +269,8 @@ static void json_end(void **state)
 	assert_string_equal(cap.out, "{\"event\":\"end\",\"ok\":true,\"exit\":0,\"error\":null,\"cause\":null,"
 	    "\"bytes\":900000007,\"wire_bytes\":1000000000,\"files\":12,\"failed\":2,"
 	    "\"resumed_bytes\":7,\"seconds\":2.0,\"throughput_bps\":3600000000,\"streams\":8,"
-	    "\"paths\":[{\"via\":[],\"bytes\":600000000}],\"saved_bytes\":0,\"copied_bytes\":100000000,\"probed_s\":1.5,\"up_to_date\":0,\"up_to_date_bytes\":0,"
+	    "\"paths\":[{\"via\":[],\"bytes\":600000000}],\"saved_bytes\":0,\"copied_bytes\":100000000,\"probed_s\":1.5,\"compared_bytes\":262144,"
+	    "\"compress_level\":3,\"up_to_date\":0,\"up_to_date_bytes\":0,"
 	    "\"time_s\":{\"disk\":0.0,\"peer_disk\":1.5,\"processor\":0.0,\"peer_processor\":0.0,\"verifying\":0.0,\"path\":0.0,"
 	    "\"window\":0.4,\"buffer\":0.0,\"impact\":0.1,\"limit\":0.0,\"idle\":0.0},"
 	    "\"deleted\":0,\"vanished\":0,\"advised_streams\":null,\"predicted_bps\":null,"
@@ -296,8 +298,9 @@ static void text_end(void **state)
 	assert_int_equal(end(false, false, true, 0, ""), 0);
 	assert_string_equal(cap.out, "");
 	assert_string_equal(cap.err,
-	    "received 12 files, 900 MB (7 B already transferred) in 2.00 s, 3.60 Gbit/s, 8 streams\n"
+	    "received 12 files, 900 MB in 2.00 s, 3.60 Gbit/s, 8 streams\n"
 	    "time: 75 % the other host's disk, 20 % path (limited by the receiver's window), 5 % impact budget\n"
+	    "bytes: 900 MB delivered, 1.00 GB sent on the wire, 7 B equal already (of 262 kB compared)\n"
 	    "sent again: 100 MB (10 %), late blocks and those of lost streams\n");
 	assert_int_equal(end(false, true, true, 0, ""), 0);
 	assert_string_equal(cap.err, "");

@@ -69,7 +69,8 @@ class Result(c.Structure):
                 ("measured_bps", f64), ("from_history", c.c_bool), ("budget_percent", f64),
                 ("fastest_streams", c.c_uint), ("fastest_bps", f64), ("fastest_impact_percent", f64), ("deleted", u64),
                 ("vanished", u64), ("same_files", u64), ("same_bytes", u64), ("deadline", Deadline),
-                ("spent_s", f64 * 11), ("copied_bytes", u64), ("probed_s", f64)]
+                ("spent_s", f64 * 11), ("copied_bytes", u64), ("probed_s", f64), ("compared_bytes", u64),
+                ("compress_level", c.c_int)]
 
 
 class Entry(c.Structure):

@@ -207,7 +207,9 @@ class Transfer(Task):
                               r.advised_streams, r.predicted_bps, r.predicted_impact_percent, r.measured_bps,
                               self.digests,
                               None if r.same_files == 2**64 - 1 else r.same_files,
-                              None if r.copied_bytes == 2**64 - 1 else r.copied_bytes, r.probed_s)
+                              None if r.copied_bytes == 2**64 - 1 else r.copied_bytes, r.probed_s,
+                              None if r.compared_bytes == 2**64 - 1 else r.compared_bytes,
+                              None if r.compress_level < 0 else r.compress_level)
 
 
 class Advise(Task):

@@ -64,6 +64,8 @@ class TransferResult(_Result):
     up_to_date: Optional[int] = None  # files that this run found complete at the destination, or that a rule kept there
     copied_bytes: Optional[int] = None  # part of the sent bytes that was sent again, or in vain; None: received
     probed_s: float = 0.0  # in which the number of streams was looked for
+    compared_bytes: Optional[int] = None  # of blocks compared by hash with existing files; None: between two servers
+    compress_level: Optional[int] = None  # of zstd at the end, 0: none; None: received, or between two servers
 
 
 @dataclass(frozen=True)

@@ -267,15 +267,14 @@ static void text_end(const struct output *o, const struct ptcp_result *r)
 {
 	const struct story s = { .command = o->command, .peer = o->peer, .keeps = o->keeps,
 		.arrived_bytes = arrived_bytes(r) };
-	char story[512], size[UNITS_TEXT_BYTES], resumed[UNITS_TEXT_BYTES], name[TEXT_NAME_BYTES];
+	char story[512], size[UNITS_TEXT_BYTES], name[TEXT_NAME_BYTES];
 	size_t i;
 
 	terminal_line("%s", story_files(story, sizeof story, &s, r));
 	if (story_time(story, sizeof story, &s, r)[0] != '\0')
 		terminal_line("%s", story);
-	if (r->progress.saved_bytes > 0)
-		terminal_line("compressed: %s sent as %s", units_size_text(size, sent_bytes(r)),
-		    units_size_text(resumed, r->progress.wire_bytes));
+	if (story_bytes(story, sizeof story, r)[0] != '\0')
+		terminal_line("%s", story);
 	if (is_much(r->copied_bytes, sent_bytes(r)))
 		terminal_line("sent again: %s (%.0f %%), late blocks and those of lost streams",
 		    units_size_text(size, r->copied_bytes), 100.0 * (double)r->copied_bytes / (double)sent_bytes(r));
@@ -442,6 +441,10 @@ static json_t *output_json_end(const struct output *o, const struct ptcp_result 
 	json_object_set_new(end, "copied_bytes",
 	    r->copied_bytes != UINT64_MAX ? json_count(r->copied_bytes) : json_null());
 	json_object_set_new(end, "probed_s", json_seconds(r->probed_s));
+	json_object_set_new(end, "compared_bytes",
+	    r->compared_bytes != UINT64_MAX ? json_count(r->compared_bytes) : json_null());
+	json_object_set_new(end, "compress_level",
+	    r->compress_level >= 0 ? json_count((uint64_t)r->compress_level) : json_null());
 	json_object_set_new(end, "up_to_date", r->same_files != UINT64_MAX ? json_count(r->same_files) : json_null());
 	json_object_set_new(end, "up_to_date_bytes",
 	    r->same_bytes != UINT64_MAX ? json_count(r->same_bytes) : json_null());

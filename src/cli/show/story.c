@@ -55,8 +55,6 @@ const char *story_files(char *out, size_t cap, const struct story *s, const stru
 	append(out, cap, " file%s", plural(same > 0 ? g->files : n));
 	if (n > 0 || same == 0)
 		append(out, cap, ", %s", units_size_text(a, bytes));
-	if (resumed > 0)
-		append(out, cap, " (%s already transferred)", units_size_text(a, resumed));
 	append(out, cap, " in %s", units_time_text(a, r->seconds));
 	if (r->seconds >= 1 && n >= 2 && bytes / n < SMALL_BYTES)
 		append(out, cap, ", %.0f files/s", (double)n / r->seconds);
@@ -69,6 +67,30 @@ const char *story_files(char *out, size_t cap, const struct story *s, const stru
 		append(out, cap, ", %u stream%s", g->max_streams, plural(g->max_streams));
 	if (r->deleted > 0)
 		append(out, cap, ", %llu deleted", (unsigned long long)r->deleted);
+	return out;
+}
+
+/* ---- Bytes ---- */
+
+/* Files that were up to date are no data of this run. */
+const char *story_bytes(char *out, size_t cap, const struct ptcp_result *r)
+{
+	const struct ptcp_progress *g = &r->progress;
+	uint64_t same = r->same_bytes <= g->file_bytes && r->same_bytes <= g->resumed_bytes ? r->same_bytes : 0;
+	uint64_t equal = g->resumed_bytes - same;
+	char a[UNITS_TEXT_BYTES];
+
+	out[0] = '\0';
+	if (equal == 0 && g->saved_bytes == 0)
+		return out;
+	append(out, cap, "bytes: %s delivered", units_size_text(a, g->file_bytes - same));
+	append(out, cap, ", %s sent on the wire", units_size_text(a, g->wire_bytes));
+	if (g->saved_bytes > 0)
+		append(out, cap, ", compressed from %s", units_size_text(a, g->wire_bytes + g->saved_bytes));
+	if (equal > 0)
+		append(out, cap, ", %s equal already", units_size_text(a, equal));
+	if (equal > 0 && r->compared_bytes > 0 && r->compared_bytes != UINT64_MAX)
+		append(out, cap, " (of %s compared)", units_size_text(a, r->compared_bytes));
 	return out;
 }
 

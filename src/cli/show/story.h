@@ -1,4 +1,4 @@
-/* The end of a transfer, told in one place: which files, and where the time went. */
+/* The end of a transfer, told in one place: which files, which bytes, and where the time went. */
 #ifndef CLI_SHOW_STORY_H
 #define CLI_SHOW_STORY_H
 
@@ -18,6 +18,9 @@ struct story {
 const char *story_files(char *out, size_t cap, const struct story *s, const struct ptcp_result *r);
 /* Rate of files of less than 100 kB on average, whose bytes say little; 0: not the measure, or unknown. */
 double story_files_per_s(const struct ptcp_progress *g, double rate_bps);
+/* "bytes: 20.0 MB delivered, 98.0 kB sent on the wire, compressed from 1.00 MB, 19.0 MB equal already (of 20.0 MB
+ * compared)"; "": nothing was equal or compressed. */
+const char *story_bytes(char *out, size_t cap, const struct ptcp_result *r);
 /* "time: 41 % archive's disk, 37 % path, 12 % this host's processor"; "": too short to say. */
 const char *story_time(char *out, size_t cap, const struct story *s, const struct ptcp_result *r);
 /* Seconds by cause; null: unknown. */
