@@ -98,15 +98,21 @@ static int listen_anywhere(struct running *r, bool *taken, struct ptcp_err *e)
 	    r->name) : result;
 }
 
+static const char *preferred; /* NULL: none */
+
+void running_prefer(const char *name) { preferred = name; }
+
 /* Another user can take /tmp/ptcp-UID, but not prevent the command. */
 static int open_socket(struct running *r, struct ptcp_err *e)
 {
 	bool taken = false;
 	int result = PTCP_ECONFIG, i;
 
-	for (i = 1; result < 0 && i <= SUFFIXES; i++) {
+	for (i = preferred == NULL; result < 0 && i <= SUFFIXES; i++) {
 		if (r->o.name != NULL)
 			snprintf(r->name, sizeof r->name, "%s", r->o.name);
+		else if (i == 0)
+			snprintf(r->name, sizeof r->name, "%s", preferred);
 		else if (i == 1)
 			snprintf(r->name, sizeof r->name, "%s-%ld", r->o.command, (long)getpid());
 		else

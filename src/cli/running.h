@@ -51,6 +51,8 @@ struct running_opts {
 /* Opens the socket. Where no directory permits a socket, the command runs all the same, after a warning. PTCP_ECONFIG:
  * the requested name is that of a running command. */
 int running_new(struct running **out, const struct running_opts *o, struct ptcp_err *e);
+/* Names the command of this process, unless --name does, or a running command has the name; borrowed. */
+void running_prefer(const char *name);
 /* Starts the thread that answers requests, and obeys SIGUSR2. Needs process_catch(). */
 int running_start(struct running *r, struct ptcp_err *e);
 /* Replaces the fields of the status; takes them; NULL, and `r` NULL, are fine. Any thread. */

@@ -394,10 +394,10 @@ static int act(struct jobs *s, const struct jobs_args *a, const char *action, si
 	return a->blackout != NULL && (r = change_blackout(s, a->blackout, e)) < 0 ? r : jobs_run(s, a, e);
 }
 
-/* A process of the queue: PARENT DIRECTORY COMMAND .. */
+/* A process of the queue: PARENT NAME DIRECTORY COMMAND .. */
 static int carry(int argc, char **argv)
 {
-	const struct command *c = argc > 2 ? command_find(argv[2]) : NULL;
+	const struct command *c = argc > 3 ? command_find(argv[3]) : NULL;
 	struct ptcp_err e;
 
 	if (c == NULL || jobs_process_bind((pid_t)strtol(argv[0], NULL, 10)) != 0) {
@@ -406,11 +406,12 @@ static int carry(int argc, char **argv)
 		    "others)", JOBS_CARRY);
 		return exit_fail(&e);
 	}
-	if (chdir(argv[1]) != 0) {
-		err_sys(&e, PTCP_EUSAGE, "%s: cannot enter the directory", argv[1]);
+	if (chdir(argv[2]) != 0) {
+		err_sys(&e, PTCP_EUSAGE, "%s: cannot enter the directory", argv[2]);
 		return exit_fail(&e);
 	}
-	return c->run(c, argc - 3, argv + 3);
+	running_prefer(argv[1]);
+	return c->run(c, argc - 4, argv + 4);
 }
 
 #define AT(member) offsetof(struct jobs_args, member)

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "cli/jobs/jobs_impl.h"
-#include "cli/running.h"
 #include "core/err.h"
 #include "core/text.h"
 
@@ -119,13 +118,10 @@ int jobs_command_make(struct jobs_command *c, const char *program, const struct 
 	command_put(c, "jobs");
 	command_put(c, JOBS_CARRY);
 	command_put(c, c->parent);
+	command_put(c, j->name);
 	command_put(c, t->directory);
 	command_put(c, command->name);
 	command_put(c, "--json");
-	if (!running_exists(j->name)) {
-		command_put(c, "--name");
-		command_put(c, j->name);
-	}
 	for (i = 0; i < t->options.n; i++) {
 		if (asprintf(&text, "--%s", t->options.of[i]) < 0)
 			return err_nomem(e);

@@ -48,12 +48,12 @@ void jobs_report(const struct jobs *s, bool html);
 /* Writes the metrics of the queue for Prometheus; `s` is a struct jobs. */
 void jobs_metrics(FILE *f, void *s);
 
-/* "ptcp jobs carry PARENT DIRECTORY COMMAND ..", for processes of the queue: runs a command until the parent ends. */
+/* "ptcp jobs carry PARENT NAME DIRECTORY COMMAND ..", for processes of the queue: runs a command, until the parent
+ * ends, by the name of the job, unless a running command has the name. */
 #define JOBS_CARRY "carry"
 
 /* The command line of a process, ended by NULL; texts are borrowed, except for `owned`. `open_s`: the time until the
- * deadline, without windows in which nothing runs. PTCP_EUSAGE: no operand is
- * remote. */
+ * deadline, without windows in which nothing runs. PTCP_EUSAGE: no operand is remote. */
 struct jobs_command {
 	const char **argv;
 	size_t n;
