@@ -256,6 +256,16 @@ static void show_progress(const struct queue_job *j)
 	json_decref(status);
 }
 
+static bool has_open_jobs(const struct jobs *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->queue.n; i++)
+		if (s->queue.job[i]->state == QUEUE_WAITING || s->queue.job[i]->state == QUEUE_RUNNING)
+			return true;
+	return false;
+}
+
 static int status(struct jobs *s, size_t n, char **names, struct ptcp_err *e)
 {
 	const struct queue_job *j;
@@ -268,8 +278,12 @@ static int status(struct jobs *s, size_t n, char **names, struct ptcp_err *e)
 		if (!s->json && !s->quiet)
 			show_progress(j);
 	}
-	if (s->queue.n == 0 && !s->json && !s->quiet)
+	if (s->json || s->quiet)
+		return 0;
+	if (s->queue.n == 0)
 		terminal_line("ptcp: the queue has no job");
+	else if (has_open_jobs(s) && !jobs_are_run(s->dir))
+		terminal_line("ptcp: nothing runs this queue (ptcp jobs run does)");
 	return 0;
 }
 
@@ -375,6 +389,8 @@ static int act(struct jobs *s, const struct jobs_args *a, const char *action, si
 		return err_set(e, PTCP_EUSAGE, "run: takes one file of jobs (join the others to it)");
 	if (strcmp(action, "report") == 0 && n > 0)
 		return err_set(e, PTCP_EUSAGE, "report: takes no names (ptcp jobs status NAME.. shows single jobs)");
+	if (a->html && a->json)
+		return err_set(e, PTCP_EUSAGE, "--html: not with --json (leave one out)");
 	s->queue.since_s = a->since_s > 0 ? a->since_s : s->now_s - REPORT_S;
 	if ((r = queue_journal_follow(&s->journal, &s->queue, e)) < 0)
 		return r;

@@ -37,6 +37,9 @@ struct jobs {
 /* Adds the jobs of a file, unless `file` is NULL, and runs the queue: 0 if all jobs are done, else PTCP_EPARTIAL. */
 int jobs_run(struct jobs *s, const struct jobs_args *a, struct ptcp_err *e);
 
+/* Whether a process runs the queue, as far as its process number tells. */
+bool jobs_are_run(const char *dir);
+
 /* The object for a job. */
 json_t *jobs_json(const struct jobs *s, const struct queue_job *j);
 /* Prints the state of a job on stdout: a JSON object, or a line. */

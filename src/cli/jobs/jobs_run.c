@@ -518,6 +518,21 @@ static int lock_run(const char *dir, struct ptcp_err *e)
 	return fd;
 }
 
+/* An attempt to lock would refuse a run that begins at that moment. */
+bool jobs_are_run(const char *dir)
+{
+	char path[PATH_MAX], pid[24] = "";
+	bool known;
+	int fd;
+
+	snprintf(path, sizeof path, "%s/run.lock", dir);
+	if ((fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)) < 0)
+		return false;
+	known = read(fd, pid, sizeof pid - 1) > 0 && atol(pid) > 0;
+	fd_close(&fd);
+	return known && kill((pid_t)atol(pid), 0) == 0;
+}
+
 static int make_folders(const char *dir, struct ptcp_err *e)
 {
 	static const char *const names[] = { "log", "failed" };
