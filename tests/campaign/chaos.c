@@ -1,11 +1,13 @@
 /* A TCP proxy on loopback that does to connections what networks, firewalls and bad memory do.
  *
- *   chaos --to FILE [--seed N] [--modes LIST|clean] [--rate BYTES] [--span BYTES]
+ *   chaos --to FILE [--seed N] [--modes LIST|clean] [--rate BYTES] [--brake BYTES] [--span BYTES]
  *
  * FILE holds the line that `ptcp serve` prints when it is ready, and is read anew for each
  * connection: so a server may come back at another port. Without --modes the seed draws one to three. On
  * stdout: "PORT MODES", and on SIGQUIT, and on SIGTERM at its end, "up BYTES down BYTES": the bytes
  * taken so far from clients and from servers. On stderr: each fault that struck.
+ *
+ * After the bytes of --brake the rate is a tenth: what begins quickly is still there when a busy machine looks.
  *
  * SIGUSR1: the link goes away: nothing moves, newcomers wait. SIGUSR2: it is back.
  * SIGHUP: the connections that are there die without a word; newcomers get through. */
@@ -44,6 +46,7 @@ static struct chaos {
 	unsigned conns, accepted, turn;
 	struct pollfd poll[2 * MOST_CONNS + 1];
 	uint64_t total_bytes[2];
+	uint64_t brake_bytes; /* 0: none */
 	double tokens_bytes;
 	struct mono filled_at;
 	bool dark;
@@ -193,7 +196,8 @@ static bool conn_step(unsigned i, struct mono now)
 
 static void refill(struct mono now)
 {
-	double rate = (double)chaos.plan.rate_Bps, most = rate / 100 + WAY_CHUNK_BYTES;
+	bool braked = chaos.brake_bytes > 0 && chaos.total_bytes[0] + chaos.total_bytes[1] > chaos.brake_bytes;
+	double rate = (double)chaos.plan.rate_Bps / (braked ? 10 : 1), most = rate / 100 + WAY_CHUNK_BYTES;
 
 	chaos.tokens_bytes += rate * (double)mono_diff_ns(now, chaos.filled_at) / 1e9;
 	if (chaos.tokens_bytes > most)
@@ -287,14 +291,14 @@ static unsigned open_listener(void)
 static void usage(void)
 {
 	fprintf(stderr,
-	    "usage: chaos --to FILE [--seed N] [--modes LIST|clean] [--rate BYTES] [--span BYTES]\n");
+	    "usage: chaos --to FILE [--seed N] [--modes LIST|clean] [--rate BYTES] [--brake BYTES] [--span BYTES]\n");
 	exit(2);
 }
 
 static void parse(int argc, char **argv)
 {
 	static const struct option options[] = { { "to", 1, NULL, 't' }, { "seed", 1, NULL, 's' },
-		{ "modes", 1, NULL, 'm' }, { "rate", 1, NULL, 'r' }, { "span", 1, NULL, 'p' }, { 0 } };
+		{ "modes", 1, NULL, 'm' }, { "rate", 1, NULL, 'r' }, { "brake", 1, NULL, 'b' }, { "span", 1, NULL, 'p' }, { 0 } };
 	const char *modes = NULL;
 	int c;
 
@@ -308,6 +312,8 @@ static void parse(int argc, char **argv)
 			modes = optarg;
 		else if (c == 'r')
 			chaos.plan.rate_Bps = strtoull(optarg, NULL, 10);
+		else if (c == 'b')
+			chaos.brake_bytes = strtoull(optarg, NULL, 10);
 		else if (c == 'p')
 			chaos.plan.span_bytes = strtoull(optarg, NULL, 10);
 		else
