@@ -69,7 +69,7 @@ int main(int argc, char **argv)
 	static const struct hostile *const clients[] = { hostile_client, hostile_greedy,
 		hostile_strangers, hostile_grants,
 		hostile_between, hostile_movers, hostile_steerers, hostile_askers, hostile_cleaners, hostile_managers,
-		hostile_holders, NULL };
+		hostile_holders, hostile_comparers, NULL };
 	static const struct hostile *const servers[] = { hostile_server, hostile_engines,
 		hostile_relay, hostile_steered,
 		hostile_sources, hostile_doers, hostile_lying, hostile_cleaning, hostile_managed,

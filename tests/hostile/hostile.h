@@ -34,6 +34,8 @@ extern const struct hostile hostile_cleaners[], hostile_cleaning[];
 extern const struct hostile hostile_managers[], hostile_managed[];
 /* Peers that make a server hold memory. */
 extern const struct hostile hostile_holders[];
+/* Senders that lie about the blocks of existing files. */
+extern const struct hostile hostile_comparers[];
 /* Movers of striped transfers, and engines. */
 extern const struct hostile hostile_movers[], hostile_engines[];
 /* Processes on the same host; their arguments are passed unchanged. */
