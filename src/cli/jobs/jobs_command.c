@@ -83,6 +83,22 @@ int jobs_check(void *arg, const char *name, struct queue_task *t, struct ptcp_er
 
 static void command_put(struct jobs_command *c, const char *text) { c->argv[c->n++] = text; }
 
+/* Whether an option of the job leaves a transfer no choice for its deadline. */
+static bool is_fixed(const struct queue_task *t)
+{
+	static const char *const fixing[] = { "movers", "congestion", "deadline" };
+	size_t i, k, n;
+
+	for (i = 0; i < t->options.n; i++)
+		for (k = 0; k < sizeof fixing / sizeof *fixing; k++) {
+			n = strlen(fixing[k]);
+			if (strncmp(t->options.of[i], fixing[k], n) == 0 && t->options.of[i][n] == '=' &&
+			    strcmp(t->options.of[i], "congestion=auto") != 0)
+				return true;
+		}
+	return false;
+}
+
 /* For the process of the only transfer of a job; between two servers, and for lists, the queue only judges. */
 static int put_deadline(struct jobs_command *c, const struct queue_task *t, const struct queue_texts *sources,
     const char *dest, int64_t open_s, struct ptcp_err *e)
@@ -90,7 +106,7 @@ static int put_deadline(struct jobs_command *c, const struct queue_task *t, cons
 	char text[40];
 	int r;
 
-	if (t->pairs != NULL || t->deadline_s == 0 || open_s <= 0 ||
+	if (t->pairs != NULL || t->deadline_s == 0 || open_s <= 0 || is_fixed(t) ||
 	    (ptcp_is_remote(sources->of[0]) && ptcp_is_remote(dest)))
 		return 0;
 	snprintf(text, sizeof text, "--deadline=@%lld", (long long)time(NULL) + open_s);
