@@ -298,7 +298,8 @@ static void usage(void)
 static void parse(int argc, char **argv)
 {
 	static const struct option options[] = { { "to", 1, NULL, 't' }, { "seed", 1, NULL, 's' },
-		{ "modes", 1, NULL, 'm' }, { "rate", 1, NULL, 'r' }, { "brake", 1, NULL, 'b' }, { "span", 1, NULL, 'p' }, { 0 } };
+		{ "modes", 1, NULL, 'm' }, { "rate", 1, NULL, 'r' }, { "brake", 1, NULL, 'b' },
+		{ "span", 1, NULL, 'p' }, { 0 } };
 	const char *modes = NULL;
 	int c;
 

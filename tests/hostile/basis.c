@@ -58,7 +58,8 @@ static bool answer_match(struct session *s, enum lie lie, uint32_t first, uint32
 		put_hashes(s->control, false, first, (uint16_t)count, none, false);
 		return false;
 	default:
-		put_hashes(s->control, false, first, (uint16_t)count, lie == OF_OLD ? zeros(GRID) : none, lie == OF_OLD);
+		put_hashes(s->control, false, first, (uint16_t)count, lie == OF_OLD ? zeros(GRID) : none,
+		    lie == OF_OLD);
 		return true;
 	}
 }
