@@ -11,6 +11,7 @@
 
 enum {
 	SLACK_BYTES = 4 << 20, /* around the expected place of a block, or of pieces */
+	REACH = 8,             /* a search goes this many times as far as the blocks looked for are long */
 	GAP_BYTES = 32 << 20   /* part of the old file for the pieces of a step, at most */
 };
 
@@ -172,10 +173,14 @@ static int look_between(struct matching *m, uint32_t block, uint64_t from, uint6
 	return r;
 }
 
-static uint64_t allowance(const struct matching *m, uint64_t most)
+/* Of a few blocks, at the end of the known hashes, a search through the whole file would cost more than the blocks. */
+static uint64_t allowance(const struct matching *m, uint32_t block, uint64_t most)
 {
 	uint64_t left = m->search->allowed_bytes - m->search->searched_bytes;
+	uint64_t reach = SLACK_BYTES + REACH * (offset_of(m, m->end) - offset_of(m, block));
 
+	if (m->search->allowed_bytes < UINT64_MAX && reach < left)
+		left = reach;
 	return left < most ? left : most;
 }
 
@@ -200,8 +205,8 @@ static int search(struct matching *m, uint32_t block, struct ptcp_err *e)
 
 	if ((block >= at->gap_first && block < at->gap_end) || block < at->lost_end || !may_search(m))
 		return 0;
-	r = look_between(m, block, begin, begin + allowance(m, m->basis_bytes - begin), &found, &off, e);
-	back = allowance(m, begin);
+	r = look_between(m, block, begin, begin + allowance(m, block, m->basis_bytes - begin), &found, &off, e);
+	back = allowance(m, block, begin);
 	if (r == 0 && found == m->end && back > 0)
 		r = look_between(m, block, begin - back, begin, &found, &off, e);
 	if (r < 0)
