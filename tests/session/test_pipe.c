@@ -27,12 +27,14 @@ static void offered(const struct wire_entry *f, int code)
 	memset(&r, 0, sizeof r);
 	s.receive = &r;
 	r.session = &s;
+	spares_init(&r.entries, NULL, sizeof(struct receive_entry), RECEIVE_ENTRY_BYTES);
 	assert_int_equal(pipe_sink_new(&r.pipe, fd[1], 1 << 20, &e), 0);
 	assert_int_equal(receive_pipe_prepare(&s, 1 << 16, f, &cookie, &claimed, &e),
 	    code == 0 ? RCV_PARTS : RCV_REFUSE);
 	assert_int_equal(e.code, code);
 	free(claimed);
 	receive_entry_free(&s, cookie);
+	spares_fini(&r.entries);
 	pipe_sink_free(r.pipe);
 	close(fd[0]);
 	close(fd[1]);
