@@ -33,7 +33,7 @@ static int take_url(struct remote_dir *d, const char *address, struct ptcp_err *
 		return err_set(e, PTCP_EUSAGE, "a path with %%00 or half an escape (write %%25 for a percent sign)");
 	if (ssh && (strcmp(d->path, "/~") == 0 || strncmp(d->path, "/~/", 3) == 0))
 		memmove(d->path, "./", 2); /* relative to the home directory */
-	else if (ssh && d->path[1] == '~')
+	else if (ssh && strncmp(d->path, "/~", 2) == 0)
 		memmove(d->path, d->path + 1, n - 1);
 	r = asprintf(&d->host, "%.*s%s", (int)(path - address), address, ssh ? "" : "/");
 	return r >= 0 ? 0 : err_nomem(e);

@@ -342,7 +342,7 @@ static void an_insertion(void **state)
 	free(new.p);
 }
 
-/* Where nothing of the first step is found, no pieces are looked for later, unless the user wants all to be compared. */
+/* Where the first step finds nothing, later ones look for no pieces, unless the user wants all to be compared. */
 static void unrelated(void **state)
 {
 	static const uint64_t allowed[] = { FILE_MAX * 8, UINT64_MAX };

@@ -11,6 +11,8 @@ scratch=$BUILD/suites/$(basename "$0")
 rm -rf "$scratch" && mkdir -p "$scratch" || exit 1
 unset MAKEFLAGS MFLAGS MAKELEVEL T CASE SAN CFLAGS LONG JOBS TEST_TIMEOUT TIMES
 jobs=-j$(nproc)
+faulty=0
+trap '[ $faulty -eq 0 ] || exit 1' EXIT
 
 needs() {
 	local program=$1 package=$2 name
@@ -27,6 +29,7 @@ judge() {
 		echo "ok $name"
 	else
 		echo "not ok $name"
+		faulty=1
 		sed 's/^/# /' "$scratch/said" | tail -n 40
 	fi
 	echo "#> $((SECONDS - since)) s, $name"
