@@ -597,7 +597,7 @@ static void counts_since_a_time(void **state)
 	    second = { .verdict = QUEUE_FINE, .alone = true,
 		.counts = { .bytes = 30, .files = 5, .same_files = 3, .same_bytes = 10, .seconds = 1,
 		    .impact_percent = 2, .has_impact = true } };
-	const struct queue_job *j;
+	struct queue_job *j;
 	struct desk d;
 
 	(void)state;
