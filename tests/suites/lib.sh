@@ -12,7 +12,7 @@ rm -rf "$scratch" && mkdir -p "$scratch" || exit 1
 unset MAKEFLAGS MFLAGS MAKELEVEL T CASE SAN CFLAGS LONG JOBS TEST_TIMEOUT TIMES
 jobs=-j$(nproc)
 faulty=0
-trap '[ $faulty -eq 0 ] || exit 1' EXIT
+trap 'exit $faulty' EXIT
 
 needs() {
 	local program=$1 package=$2 name
