@@ -93,7 +93,6 @@ $(filter $(BUILD)/tests/plan/%,$(test_BINS)): test_LIBS := $(PLAN_TEST_LIBS)
 $(BUILD)/tests/plan/long: $(BUILD)/tests/plan/long.o $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 	$(plan_RULE)
 $(BUILD)/tests/collect/test_links: $(BUILD)/tests/api/fixture.o
-$(BUILD)/tests/collect/test_worlds: $(patsubst %,$(BUILD)/tests/collect/%.o,collect_world played_tasks fluid)
 collect_STUDY := $(patsubst %,$(BUILD)/tests/bench/collect/%.o,study execute)
 $(BUILD)/tests/collect/test_study: $(collect_STUDY)
 $(BUILD)/tests/bench/collect/report: $(BUILD)/tests/bench/collect/report.o $(collect_STUDY) \

@@ -50,11 +50,8 @@ struct route {
 	unsigned streams;
 	struct bottleneck *bottleneck; /* bottleneck of the last link, or NULL */
 	double test_bps;       /* max rate during a test for competing flows; 0: no test */
-	double before_bps;     /* rate before the test */
-	double sent_bps;       /* recent mean by the kernel; 0: unknown */
 	double rtt_s, min_rtt_s;
 	uint64_t segments, lost, segments_before, lost_before; /* totals now and at the latest tick */
-	uint64_t tick_segments, tick_lost; /* between the latest ticks; lost ones are at most all */
 	struct { double at_s; uint64_t bytes; } sample[ROUTE_SAMPLES];
 	unsigned n_samples;
 };
@@ -185,13 +182,10 @@ void monitor_report(struct ptcp_collect *c, enum ptcp_collect_event_type type, c
 /* ---- impact.c ---- */
 
 /* Each tick: looks for competing flows, tests, and sets c->unfit if a budget begins or ends. left_s: estimated time
- * left. Sets found_bps to the rates of limits found slower by a test without competing flows, else NAN; returns their
- * number. */
-size_t impact_update(struct ptcp_collect *c, double now_s, double left_s, double *found_bps);
+ * left. */
+void impact_update(struct ptcp_collect *c, double now_s, double left_s);
 /* Whether a probe has to end for a test: queue and losses show at a bottleneck that was not tested. */
 bool impact_comes_first(const struct ptcp_collect *c, double now_s, double left_s);
-/* Whether a test limits rates: they say nothing of links. */
-bool impact_is_testing(const struct ptcp_collect *c);
 /* Drops found rates of limits that have a budget, unless they are far below. Returns the number of dropped rates. */
 size_t impact_cap_found(const struct ptcp_collect *c, double *found_bps);
 /* Whether the budget limits the path: no probes, and catching up with spare rate only. */

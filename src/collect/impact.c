@@ -49,16 +49,17 @@ bool impact_is_limited(const struct route *r)
 
 /* ---- Observation ---- */
 
-static bool is_reported(const struct route *r) { return r->n_links == 1 && r->sent_bps > 0; }
-
 /* The senders of direct paths see the bottleneck. */
-static void add_kernel(struct others_sample *x, const struct route *r)
+static void add_kernel(struct others_sample *x, struct route *r)
 {
-	if (r->n_links != 1 || r->tick_segments == 0 || !(r->rtt_s > 0) || !(r->min_rtt_s > 0))
+	uint64_t segments = r->segments - r->segments_before, lost = r->lost - r->lost_before;
+
+	r->segments_before = r->segments;
+	r->lost_before = r->lost;
+	if (r->n_links != 1 || segments == 0 || segments > r->segments || !(r->rtt_s > 0) || !(r->min_rtt_s > 0))
 		return;
-	x->segments += (double)r->tick_segments;
-	x->lost += (double)r->tick_lost;
-	x->sent_bps += (double)(r->tick_segments - r->tick_lost) * OTHERS_SEGMENT_BITS / TICK_S;
+	x->segments += (double)segments;
+	x->lost += (double)lost;
 	if (!(x->rtt_s > 0) || r->rtt_s - r->min_rtt_s < x->rtt_s - x->min_rtt_s) {
 		x->rtt_s = r->rtt_s;
 		x->min_rtt_s = r->min_rtt_s;
@@ -74,7 +75,6 @@ static void add_route(struct others_sample *x, struct route *r, double now_s, do
 	if (!(bps > 0))
 		return;
 	x->rate_bps += monitor_route_bps(r, now_s, TICK_S);
-	x->hidden_bps += is_reported(r) ? 0 : monitor_route_bps(r, now_s, TICK_S);
 	x->streams += r->streams;
 	if (r->streams > 0 && (r->set_bps == 0 || bps < IMPACT_FREE_RATIO * (double)r->set_bps)) {
 		*free_bps += bps;
@@ -93,8 +93,6 @@ static struct others_sample sample_of(struct ptcp_collect *c, const struct bottl
 		for (r = s->route; r < s->route + s->candidates.n; r++)
 			if (r->bottleneck == b)
 				add_route(&x, r, now_s, &free_bps, &free_streams);
-	if (!(x.sent_bps > 0))
-		x.sent_bps = x.rate_bps;
 	x.stream_bps = free_streams > 0 ? free_bps / free_streams : 0;
 	return x;
 }
@@ -145,9 +143,7 @@ static void apply_budget(struct ptcp_collect *c, const struct others_point *p, c
 		    others_allowed_bps(p, i, s, n, direct_s, c->o.impact_percent / 100) : 0;
 	ratio = spent_ratio(c, now_s);
 	for (b = c->bottleneck; b < c->bottleneck + c->n_bottlenecks; b++) {
-		if (b->allowed_bps > 0) /* never less than direct has */
-			b->allowed_bps = fmax(ratio * b->allowed_bps,
-			    others_allowed_bps(p, (size_t)(b - c->bottleneck), s, n, direct_s, 0));
+		b->allowed_bps *= ratio;
 		if (b->allowed_bps > 0)
 			limits_set_bps(c->overlay, b->limit, fmin(b->before_bps, b->allowed_bps / PACE));
 	}
@@ -180,34 +176,8 @@ static bool set_budget(struct ptcp_collect *c, double now_s)
 
 /* ---- Events ---- */
 
-/* Rate of a path before a test: by its kernel, or by blocks, which arrive whole. */
-static double route_bps(const struct ptcp_collect *c, const struct route *r, double now_s)
-{
-	double bps = monitor_route_bps(r, now_s, drift_window_s(&c->drift, r->assigned_bps > 0 ? r->assigned_bps :
-	    INFINITY));
-
-	if (is_reported(r))
-		return r->sent_bps;
-	return bps > 0 ? bps : r->streams > 0 && r->bytes > 0 ? r->assigned_bps : 0;
-}
-
-/* A test lowers the rates of all paths, and keeps idle paths idle. */
-static void limit_routes(struct ptcp_collect *c, const struct bottleneck *b, double now_s)
-{
-	struct source_transfer *s;
-	struct route *r;
-
-	for (s = c->source; s < c->source + c->n; s++)
-		for (r = s->route; r < s->route + s->candidates.n; r++) {
-			if (r->bottleneck != b)
-				continue;
-			if (!(r->test_bps > 0))
-				r->before_bps = route_bps(c, r, now_s);
-			r->test_bps = fmax(1, others_test_ratio(&b->others, is_reported(r)) * r->before_bps);
-		}
-}
-
-static void end_test(struct ptcp_collect *c, const struct bottleneck *b)
+/* A test lowers the rates of all paths, keeps idle paths idle, and ends by restoring them. */
+static void set_test(struct ptcp_collect *c, const struct bottleneck *b, bool tests, double now_s)
 {
 	struct source_transfer *s;
 	struct route *r;
@@ -215,18 +185,8 @@ static void end_test(struct ptcp_collect *c, const struct bottleneck *b)
 	for (s = c->source; s < c->source + c->n; s++)
 		for (r = s->route; r < s->route + s->candidates.n; r++)
 			if (r->bottleneck == b)
-				r->test_bps = 0;
-}
-
-/* Our other flows may share the bottleneck, unknown to the overlay. */
-static void test_all(struct ptcp_collect *c, struct bottleneck *first, double now_s)
-{
-	struct bottleneck *b;
-
-	limit_routes(c, first, now_s);
-	for (b = c->bottleneck; b < c->bottleneck + c->n_bottlenecks; b++)
-		if (b != first && others_join(&b->others, now_s))
-			limit_routes(c, b, now_s);
+				r->test_bps = tests ? fmax(1, OTHERS_TEST_RATIO * monitor_route_bps(r, now_s,
+				    IMPACT_WINDOW_S)) : 0;
 	drift_changed(&c->drift, now_s);
 }
 
@@ -277,81 +237,32 @@ bool impact_comes_first(const struct ptcp_collect *c, double now_s, double left_
 	return false;
 }
 
-static struct others_peers peers_of(const struct ptcp_collect *c)
-{
-	struct others_peers p = { true, true };
-	const struct bottleneck *b;
-
-	for (b = c->bottleneck; b < c->bottleneck + c->n_bottlenecks; b++)
-		if (b->others.phase == OTHERS_TEST) {
-			p.fallen &= b->others.fallen;
-			p.drained &= b->others.drained;
-		}
-	return p;
-}
-
-bool impact_is_testing(const struct ptcp_collect *c)
-{
-	const struct bottleneck *b;
-
-	for (b = c->bottleneck; b < c->bottleneck + c->n_bottlenecks; b++)
-		if (b->others.phase == OTHERS_TEST)
-			return true;
-	return false;
-}
-
-/* Whether a bottleneck, filled by our flows alone, is slower than assumed. */
-static bool is_slower(const struct ptcp_collect *c, const struct bottleneck *b, double *found_bps)
-{
-	double bps = others_full_bps(&b->others);
-
-	if (!(bps < (1 - DRIFT_MIN_RATIO) * limits_bps(c->overlay, b->limit)))
-		return false;
-	found_bps[b->limit] = bps;
-	return true;
-}
-
-size_t impact_update(struct ptcp_collect *c, double now_s, double left_s, double *found_bps)
+void impact_update(struct ptcp_collect *c, double now_s, double left_s)
 {
 	struct source_transfer *s;
-	struct others_peers peers = peers_of(c);
 	struct bottleneck *b;
 	struct route *r;
-	size_t i, found = 0;
-	bool ready, disturbed = false;
+	bool ready;
 
-	for (i = 0; i < c->n_limits; i++)
-		found_bps[i] = NAN;
 	if (!has_budget(c))
-		return 0;
+		return;
 	for (s = c->source; s < c->source + c->n; s++)
 		for (r = s->route; r < s->route + s->candidates.n; r++)
-			if ((b = r->bottleneck = bottleneck_of(c, r)) != NULL && b->others.phase == OTHERS_TEST &&
-			    !(r->test_bps > 0))
-				disturbed = true;
-	for (b = c->bottleneck; b < c->bottleneck + c->n_bottlenecks && disturbed; b++)
-		if (b->others.phase == OTHERS_TEST) {
-			others_disturb(&b->others, now_s);
-			end_test(c, b);
-		}
+			r->bottleneck = bottleneck_of(c, r);
 	ready = !drift_is_probing(&c->drift) && c->unfit == NULL && left_s >= IMPACT_LEFT_MIN_S;
 	for (b = c->bottleneck; b < c->bottleneck + c->n_bottlenecks; b++) {
 		struct others_sample x = sample_of(c, b, now_s);
 
-		switch (others_add(&b->others, &x, ready, &peers)) {
-		case OTHERS_LIMIT:
-			test_all(c, b, now_s);
+		switch (others_add(&b->others, &x, ready)) {
+		case OTHERS_BEGIN_TEST:
+			set_test(c, b, true, now_s);
 			break;
 		case OTHERS_FOUND:
 			on_found(c, b, now_s);
-			end_test(c, b);
+			set_test(c, b, false, now_s);
 			break;
 		case OTHERS_NOBODY:
-			found += is_slower(c, b, found_bps);
-			end_test(c, b);
-			break;
-		case OTHERS_UNCLEAR:
-			end_test(c, b);
+			set_test(c, b, false, now_s);
 			break;
 		case OTHERS_GONE:
 			on_gone(c, b);
@@ -360,7 +271,6 @@ size_t impact_update(struct ptcp_collect *c, double now_s, double left_s, double
 			break;
 		}
 	}
-	return found;
 }
 
 size_t impact_cap_found(const struct ptcp_collect *c, double *found_bps)

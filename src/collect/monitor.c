@@ -27,19 +27,6 @@ double monitor_route_bps(const struct route *r, double now_s, double window_s)
 	return (double)(r->bytes - r->sample[oldest].bytes) * 8 / (now_s - r->sample[oldest].at_s);
 }
 
-/* Segments of the kernel of a path since the latest tick. A new transfer counts from 0. */
-static void sample_kernel(struct route *r)
-{
-	r->tick_segments = r->segments >= r->segments_before ? r->segments - r->segments_before : 0;
-	r->tick_lost = r->lost >= r->lost_before ? r->lost - r->lost_before : 0;
-	if (r->tick_lost > r->tick_segments)
-		r->tick_lost = r->tick_segments;
-	r->segments_before = r->segments;
-	r->lost_before = r->lost;
-	r->sent_bps += MONITOR_SENT_WEIGHT * ((double)(r->tick_segments - r->tick_lost) * OTHERS_SEGMENT_BITS / TICK_S -
-	    r->sent_bps);
-}
-
 static void sample_rates(struct ptcp_collect *c, double now_s)
 {
 	double bps, shown_s = drift_window_s(&c->drift, INFINITY);
@@ -54,7 +41,6 @@ static void sample_rates(struct ptcp_collect *c, double now_s)
 	for (s = c->source; s < c->source + c->n; s++) {
 		s->status->rate_bps = 0;
 		for (r = s->route; r < s->route + s->candidates.n; r++) {
-			sample_kernel(r);
 			r->sample[r->n_samples % ROUTE_SAMPLES].at_s = now_s;
 			r->sample[r->n_samples++ % ROUTE_SAMPLES].bytes = r->bytes;
 			bps = monitor_route_bps(r, now_s, shown_s);
@@ -93,19 +79,6 @@ static struct drift_flow flow_of(const struct route *r, bool stored)
 		.assigned_bps = PACE * r->assigned_bps };
 }
 
-/* Rate by the kernel of a direct path; 0: unknown. Blocks arrive whole: a probe of slow paths shows nothing
- * in them. Payload of a segment: that of all segments so far, if they are many. */
-static double sent_bps(const struct route *r)
-{
-	double payload_bits = MONITOR_SEGMENT_BITS;
-
-	if (r->n_links != 1 || r->lost >= r->segments)
-		return 0;
-	if (r->bytes >= MONITOR_KNOWN_BYTES)
-		payload_bits = fmin(8 * (double)r->bytes / (double)(r->segments - r->lost), OTHERS_SEGMENT_BITS);
-	return r->sent_bps * payload_bits / OTHERS_SEGMENT_BITS;
-}
-
 static size_t list_flows(struct ptcp_collect *c, double now_s)
 {
 	struct drift_flow *f = c->flow;
@@ -123,8 +96,6 @@ static size_t list_flows(struct ptcp_collect *c, double now_s)
 			stored = s->candidates.at[r - s->route].stored_bytes > 0;
 			*f = flow_of(r, stored);
 			f->observed_bps = monitor_route_bps(r, now_s, window);
-			if (drift_is_probing(&c->drift))
-				f->observed_bps = fmax(f->observed_bps, sent_bps(r));
 			f->valid = s->planned && s->busy && !stored &&
 			    now_s - r->grown_s >= window && (double)source_left_bytes(s) * 8 > all * MONITOR_ENOUGH_S;
 		}
@@ -218,27 +189,6 @@ static void check_links(struct ptcp_collect *c, double now_s, double left_s)
 	}
 }
 
-/* After a test without competing flows: the rates before the test are rates of links. */
-static void check_impact(struct ptcp_collect *c, double now_s, double left_s)
-{
-	size_t n_found = impact_update(c, now_s, left_s, c->found_bps), n, i;
-	struct drift_flow *f = c->flow;
-	struct source_transfer *s;
-	struct route *r;
-
-	if (n_found == 0)
-		return;
-	for (i = 0; i < c->n_limits; i++)
-		c->limit_bps[i] = limits_bps(c->overlay, i);
-	n = list_flows(c, now_s);
-	for (s = c->source; s < c->source + c->n; s++)
-		for (r = s->route; r < s->route + s->candidates.n; r++, f++)
-			if (r->before_bps > 0)
-				f->observed_bps = r->before_bps;
-	conclude_shared(c, n, &n_found);
-	apply_found(c, n_found, false);
-}
-
 /* ---- Delays ---- */
 
 /* Seconds behind the plan. */
@@ -304,15 +254,14 @@ void monitor_update(struct ptcp_collect *c)
 		return;
 	if (first_data_s(c) <= now_s - MONITOR_START_S)
 		drift_flows(&c->drift, now_s);
-	if (late_s > MONITOR_STALL_S || impact_is_testing(c))
+	if (late_s > MONITOR_STALL_S)
 		drift_changed(&c->drift, now_s);
 	eta_s = monitor_eta_s(c);
 	left_s = isnan(eta_s) ? INFINITY : fmax(c->plan_start_s + c->schedule->end_s - now_s, eta_s);
 	if (drift_is_probing(&c->drift) && impact_comes_first(c, now_s, left_s))
 		drift_changed(&c->drift, now_s); /* more than planned may be the rate of competing flows */
-	if (!impact_is_testing(c))
-		check_links(c, now_s, left_s);
-	check_impact(c, now_s, left_s);
+	check_links(c, now_s, left_s);
+	impact_update(c, now_s, left_s);
 	if (!drift_is_probing(&c->drift) && now_s >= c->drift.quiet_until_s)
 		check_delays(c, now_s, left_s);
 }
