@@ -159,14 +159,16 @@ static void print_took(FILE *f, const struct queue_counts *c)
 static void print_verified(FILE *f, const struct queue_job *j)
 {
 	const char *digests = queue_digests(j), *manifest = option_of(j, "manifest");
+	bool arrived = j->recent.files > j->recent.same_files;
 
-	if (j->recent.files > j->recent.same_files)
-		fputs("blocks by xxh3", f);
-	if (digests != NULL && j->recent.files > j->recent.same_files)
+	if (arrived)
+		fputs(option_of(j, "no-verify") == NULL ? "blocks by xxh3" : "blocks not", f);
+	if (digests != NULL && arrived)
 		fprintf(f, ", files by %s%s%s", digests, manifest != NULL ? " in " : "",
 		    manifest != NULL ? manifest : "");
 	if (j->recent.same_files > 0)
-		fprintf(f, "%sthose there before by %s", j->recent.files > j->recent.same_files ? "; " : "",
+		fprintf(f, "%sthose there before by %s", arrived ? "; " : "",
+		    option_of(j, "ignore-existing") != NULL ? "name" : option_of(j, "size-only") != NULL ? "size" :
 		    option_of(j, "checksum") != NULL ? "content" : "size and time");
 }
 
