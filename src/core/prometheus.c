@@ -13,20 +13,23 @@ void prometheus_head(FILE *f, const char *name, const char *type, const char *he
 void prometheus_gauge(FILE *f, const char *name, const char *help, double value)
 {
 	prometheus_head(f, name, "gauge", help);
-	fprintf(f, "ptcp_%s %.15g\n", name, value);
+	fprintf(f, "ptcp_%s %.16g\n", name, value);
 }
 
 void prometheus_text(FILE *f, const char *text)
 {
 	for (; *text != '\0'; text++)
-		fprintf(f, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+		if (*text == '\n')
+			fputs("\\n", f);
+		else
+			fprintf(f, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
 }
 
 void prometheus_sample(FILE *f, const char *name, const char *label, const char *text, double value)
 {
 	fprintf(f, "ptcp_%s{%s=\"", name, label);
 	prometheus_text(f, text);
-	fprintf(f, "\"} %.15g\n", value);
+	fprintf(f, "\"} %.16g\n", value);
 }
 
 int prometheus_write(const char *path, void (*print)(FILE *f, void *arg), void *arg, struct ptcp_err *e)
