@@ -1,6 +1,13 @@
-#include "fs/sys.h"
+#include "fs/sys_impl.h"
 
 #include <errno.h>
+
+int sys_openat(int dirfd, const char *path, int flags, mode_t mode)
+{
+	return openat(dirfd, path, flags, mode);
+}
+
+int sys_dup(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 0); }
 
 ssize_t sys_read_all(const struct sys *sys, int fd, void *buf, size_t n, uint64_t off)
 {

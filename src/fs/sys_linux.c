@@ -1,4 +1,4 @@
-#include "fs/sys.h"
+#include "fs/sys_impl.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -13,11 +13,6 @@
 #include <unistd.h>
 
 #include "core/fd.h"
-
-static int real_openat(int dirfd, const char *path, int flags, mode_t mode)
-{
-	return openat(dirfd, path, flags, mode);
-}
 
 /* glibc has no wrapper. */
 static int real_openat2(int dirfd, const char *path, struct open_how *how, size_t size)
@@ -104,49 +99,23 @@ static ssize_t real_getxattrat(int dirfd, const char *path, const char *name, vo
 	return -1;
 }
 
-static int real_dup(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 0); }
-
 const struct sys sys_real = {
-	.openat = real_openat,
+	SYS_COMMON,
 	.openat2 = real_openat2,
-	.close = fd_close,
-	.dup = real_dup,
-	.fstat = fstat,
-	.fstatat = fstatat,
 	.fstatfs = fstatfs,
-	.faccessat = faccessat,
-	.fdopendir = fd_dir,
-	.readdir = readdir,
-	.closedir = closedir,
-	.readlinkat = readlinkat,
 	.preadv2 = fd_preadv2,
-	.lseek = lseek,
 	.sendfile = sendfile,
 	.cachestat = real_cachestat,
 	.setdirect = real_setdirect,
 	.dioalign = real_dioalign,
 	.clonerange = real_clonerange,
-	.pwrite = pwrite,
-	.ftruncate = ftruncate,
 	.fallocate = fallocate,
-	.fsync = fsync,
-	.fdatasync = fdatasync,
 	.syncfs = syncfs,
-	.flock = flock,
-	.fchmod = fchmod,
-	.fchmodat = fchmodat,
-	.futimens = futimens,
-	.utimensat = utimensat,
 	.fchownat = fchownat,
 	.flistxattr = flistxattr,
 	.fgetxattr = fgetxattr,
 	.fsetxattr = fsetxattr,
 	.fremovexattr = fremovexattr,
 	.getxattrat = real_getxattrat,
-	.mkdirat = mkdirat,
-	.symlinkat = symlinkat,
-	.linkat = linkat,
-	.renameat = renameat,
 	.renameat2 = real_renameat2,
-	.unlinkat = unlinkat,
 };

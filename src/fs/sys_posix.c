@@ -7,16 +7,9 @@
 #include <unistd.h>
 
 #include "core/fd.h"
-#include "fs/sys.h"
+#include "fs/sys_impl.h"
 
 /* ---- Calls that the system has, in another form ---- */
-
-static int posix_openat(int dirfd, const char *path, int flags, mode_t mode)
-{
-	return openat(dirfd, path, flags, mode);
-}
-
-static int posix_dup(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 0); }
 
 static ssize_t posix_preadv2(int fd, const struct iovec *v, int n, off_t off, int flags)
 {
@@ -158,46 +151,22 @@ static ssize_t no_getxattrat(int dirfd, const char *path, const char *name, void
 }
 
 const struct sys sys_real = {
-	.openat = posix_openat,
+	SYS_COMMON,
 	.openat2 = no_openat2,
-	.close = fd_close,
-	.dup = posix_dup,
-	.fstat = fstat,
-	.fstatat = fstatat,
 	.fstatfs = posix_fstatfs,
-	.faccessat = faccessat,
-	.fdopendir = fd_dir,
-	.readdir = readdir,
-	.closedir = closedir,
-	.readlinkat = readlinkat,
 	.preadv2 = posix_preadv2,
-	.lseek = lseek,
 	.sendfile = posix_sendfile,
 	.cachestat = no_cachestat,
 	.setdirect = no_setdirect,
 	.dioalign = no_dioalign,
 	.clonerange = no_clonerange,
-	.pwrite = pwrite,
-	.ftruncate = ftruncate,
 	.fallocate = posix_fallocate_whole,
-	.fsync = fsync,
-	.fdatasync = fdatasync,
 	.syncfs = no_syncfs,
-	.flock = flock,
-	.fchmod = fchmod,
-	.fchmodat = fchmodat,
-	.futimens = futimens,
-	.utimensat = utimensat,
 	.fchownat = posix_fchownat,
 	.flistxattr = no_flistxattr,
 	.fgetxattr = no_fgetxattr,
 	.fsetxattr = no_fsetxattr,
 	.fremovexattr = no_fremovexattr,
 	.getxattrat = no_getxattrat,
-	.mkdirat = mkdirat,
-	.symlinkat = symlinkat,
-	.linkat = linkat,
-	.renameat = renameat,
 	.renameat2 = posix_renameat2,
-	.unlinkat = unlinkat,
 };
