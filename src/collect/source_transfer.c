@@ -219,9 +219,8 @@ static void on_event(void *arg, const struct ptcp_event *ev)
 /* "ptcp://HOST:PORT/PATH" and "DEST/NAME/", freed by the caller. */
 static int name_ends(const struct source_transfer *s, char **from, char **to, struct ptcp_err *e)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-";
 	const char *p = s->path + strspn(s->path, "/");
-	char address[LOCAL_HOST_ADDRESS_BYTES], *q;
+	char address[LOCAL_HOST_ADDRESS_BYTES];
 	int n;
 
 	*to = NULL;
@@ -231,8 +230,7 @@ static int name_ends(const struct source_transfer *s, char **from, char **to, st
 		return err_nomem(e);
 	}
 	n = sprintf(*from, "ptcp://%s/", local_host_authority(address, s->address));
-	for (q = *from + n; *p != '\0'; p++)
-		q += sprintf(q, strchr(plain, *p) != NULL ? "%c" : "%%%02X", (unsigned char)*p);
+	text_percent_encode(*from + n, p);
 	return 0;
 }
 
