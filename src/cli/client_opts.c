@@ -287,7 +287,6 @@ int connect_run(struct ptcp_task *t, struct ptcp_err *e)
 
 	if (kept != NULL || ptcp_host_open(&kept, &other) == 0)
 		ptcp_task_keep(t, kept, &other);
-
 	process_catch(EXIT_INTERRUPTED, INTERRUPTED_TWICE);
 	process_set_stop(cancel, t);
 	r = ptcp_task_run(t, e);

@@ -279,7 +279,7 @@ static int check_number(const struct verb *v, int n, struct ptcp_err *e)
 	int max = v->command == NULL ? v->here : v->operands >= FROM_HOST ? INT_MAX : v->command->max_operands;
 
 	if (n < v->min_operands)
-		return err_set(e, PTCP_EUSAGE, "%s: a name is missing (write %d)", v->name, v->min_operands);
+		return err_set(e, PTCP_EUSAGE, "%s: a name is missing (it needs %d)", v->name, v->min_operands);
 	return n <= max ? 0 : err_set(e, PTCP_EUSAGE, "%s: too many names (write one command for each)", v->name);
 }
 
