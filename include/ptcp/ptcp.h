@@ -256,7 +256,8 @@ PTCP_API int ptcp_task_run(struct ptcp_task *t, struct ptcp_err *e);
  * timeout has passed, step and query the timeout again. poll(), epoll, libuv (uv_poll_t and uv_timer_t) and glib all
  * have these two primitives, so this header depends on no event loop; contrib/examples/receive.c is an example in 30
  * lines. Threads of the library do the bulk work. A step makes decisions and calls the callbacks; no step blocks
- * except the last, which joins the threads. */
+ * except the last, which joins the threads. A task ends after the programs that it has started (ssh, a launch command),
+ * which are killed if they go on for 2.5 seconds. */
 PTCP_API int ptcp_task_start(struct ptcp_task *t, struct ptcp_err *e);
 /* The descriptor to watch, for reading only; constant for the lifetime of the task. */
 PTCP_API int ptcp_task_fd(const struct ptcp_task *t);
